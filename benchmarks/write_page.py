@@ -57,6 +57,11 @@ def best_in_bold(cells: list[str], values: list[float]) -> list[str]:
     ]
 
 
+def two_digits(value: float) -> str:
+    """Return "2.2", "29" or "2300"."""
+    return f"{float(f'{value:.2g}'):g}"
+
+
 def several(count: int, what: str) -> str:
     """Return "1 start" or "3 starts"."""
     return f"{count} {what}" + ("s" if count > 1 else "")
@@ -68,7 +73,7 @@ def iterations(records: list[Record]) -> tuple[str, list[Loss]]:
         case = f"{r['model']}, rank {r['rank']}"
         peer = r["peer"] + (f", freed memory {r['memory']}" if r.get("memory") else "")
         mine, theirs = readable(r["seconds"]), readable(r["peer_seconds"])
-        rows.append([case, peer, mine, theirs, f"{r['ratio']:.2g}"])
+        rows.append([case, peer, mine, theirs, two_digits(r["ratio"])])
         if r["ratio"] * NOTICEABLE < 1:
             lost.append((f"an iteration, {case}", peer, mine, theirs))
     text = (
@@ -76,7 +81,7 @@ def iterations(records: list[Record]) -> tuple[str, list[Loss]]:
         "x 5000 words, TF-IDF). glibc can keep the memory that scikit-learn frees in each "
         "iteration, or return it to the system; the first is kinder to scikit-learn."
     )
-    header = ["model", "beside", OURS, "theirs", "times faster"]
+    header = ["model", "compared with", OURS, "theirs", "times faster"]
     return f"{text}\n\n{markdown(header, rows)}", lost
 
 
@@ -111,10 +116,11 @@ def convergence(found: dict[str, Any]) -> tuple[str, list[Loss]]:
         part = [[row[0], *row[1 + c : 5 + c]] for row in rows if any(row[1 + c : 5 + c])]
         tables.append(markdown([header[0], *header[1 + c : 5 + c]], part))
     text = (
-        "Whole fits with their set-up, everybody from the same start (* draws its own), at most "
-        f"{cap:g} s each; iterations in brackets. F is the squared error, D the Kullback-Leibler "
-        f'divergence. "> {cap:g} s" means not within that time, "never" that the loss had settled '
-        "above; the share behind it is how far above the best loss of all the fit stayed."
+        "Time of whole fits with their set-up until the loss is within 1 % and 0.1 % of the best "
+        f"loss of all packages, from the same start (* draws its own), at most {cap:g} s each; "
+        "iterations in parentheses. F is the squared error, D the Kullback-Leibler divergence. "
+        f'"> {cap:g} s" means not within that time, "never" that the loss settled '
+        "above; behind it is how far above the best loss the fit stayed."
     )
     return "\n\n".join([text, *tables]), lost
 
@@ -142,9 +148,9 @@ def likelihood(records: list[Record]) -> tuple[str, list[Loss]]:
             who = f"fastTopics, {name}"
             lost.append(("log-likelihood of counts", who, f"{top:,.0f}", f"{value:,}"))
     text = (
-        "18,774 posts x 55,911 words, 2.4 million counts, 10 topics, the data of the experiments "
-        "of fastTopics. The divergence is the Poisson log-likelihood but for its sign and a "
-        "constant: more is better. The figures of fastTopics are those of its authors (version "
+        "18,774 posts x 55,911 words, 2.4 million counts, 10 topics: the data of fastTopics' "
+        "experiments. The divergence is the negative Poisson log-likelihood up to a constant; a "
+        "higher likelihood is better. Its authors published the figures of fastTopics (version "
         "0.5-24, 8 CPUs, another machine, `stephenslab/fastTopics-experiments`); they were not "
         "measured here."
     )
@@ -176,7 +182,7 @@ def tensors(found: list[Record]) -> tuple[str, list[Loss]]:
     text = (
         "Time of one sweep, which updates the factors of all modes once, and the peak of memory "
         "above the tensor. F is the squared error, D the divergence. `cp_als` has factors of any "
-        "sign: an easier problem. A dash: not possible, failed, or no result in time."
+        "sign, an easier problem. A dash: not possible, failed, or no result in time."
     )
     return f"{text}\n\n{markdown(['solver', *by_case], rows)}", lost
 
@@ -196,8 +202,8 @@ def completion(found: list[Record]) -> tuple[str, list[Loss]]:
         for r in records
     ]
     text = (
-        "1000 x 1000 of rank 10 from 30 % of the entries. The programs in NumPy do the same "
-        "iterations on dense matrices; SoftImpute's error is bounded by its shrinkage."
+        "A 1000 x 1000 matrix of rank 10 from 30 % of its entries. The programs in NumPy do the "
+        "same iterations on dense matrices; shrinkage limits SoftImpute's accuracy."
     )
     return f"{text}\n\n{markdown(['solver', 'seconds', 'error at missing entries'], rows)}", lost
 
@@ -218,11 +224,11 @@ def labels(records: list[Record]) -> tuple[str, list[Loss]]:
         ]
     draws = len({record["draw"] for record in records})
     text = (
-        f"Accuracy on test samples in percent, mean of {several(draws, 'draw')} of the labels; "
-        "every choice of settings, ours and theirs, from these labels alone. More data: [few "
-        "labels](../guide/few_labels.md)."
+        f"Accuracy on test samples in percent, mean of {several(draws, 'draw')} of the labels. "
+        "All methods choose their settings from these labels alone. [Few labels](few_labels.md) "
+        "has more data."
     )
-    return f"{text}\n\n{markdown(['data', *(f'`{m}`' for m in methods)], rows)}", lost
+    return f"{text}\n\n{markdown(['data', OURS, *others], rows)}", lost
 
 
 PARTS = [
@@ -306,24 +312,23 @@ def page(folder: Path) -> str:
     dates = "; ".join(dict.fromkeys(f["date"] for f in machines))
     ahead = markdown(["where", "who", OURS, "theirs"], [list(row) for row in lost])
     introduction = (
-        "Everybody side by side, in one run, on one machine: the least of several times, "
-        "float64. This page is written by a program from what it measured (`python "
-        "benchmarks/run.py write_page --records records`); nothing is left out of its tables, and "
-        f"the best figure of a row or column stands in bold, whosever it is.\n\n{where}; Python "
-        f"{machines[0]['python']}; {dates}. "
+        "All packages in one run on one machine, float64; each time is the least of several. A "
+        "program measures and writes this page (`python benchmarks/run.py write_page --records "
+        "records`). Its tables are complete, and the best figure of a row or column is in bold, "
+        f"whichever package it belongs to.\n\n{where}; Python {machines[0]['python']}; {dates}. "
         + ", ".join(f"{name} {version}" for name, version in versions.items())
         + "."
     )
     beaten = (
-        "All cases of this page in which another package is ahead by more than "
-        f"{NOTICEABLE - 1:.0%} in time, 20 % in memory, or half a point of accuracy.\n\n{ahead}"
+        "All cases on this page where another package is ahead by more than "
+        f"{100 * (NOTICEABLE - 1):.0f} % in time, 20 % in memory, or half a point of accuracy."
+        f"\n\n{ahead}"
         if lost
-        else "In no case of this page another package is ahead."
+        else "No other package is ahead in any case on this page."
     )
     published = (
-        "## Figures of others\n\nTables of papers beside ours, and where they could not be "
-        "reproduced: [results](results.md). How a commit compares with another one: "
-        "`benchmarks/README.md`."
+        "## Tables of papers\n\n[The papers](papers.md) compares their tables with the same "
+        "experiments here. `benchmarks/README.md` says how to compare two commits."
     )
     blocks = [
         "# Benchmarks",

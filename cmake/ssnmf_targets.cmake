@@ -22,6 +22,7 @@ set(SSNMF_KERNEL_SOURCES
     ${PROJECT_SOURCE_DIR}/cpp/kernels/coordinate_descent.cpp
     ${PROJECT_SOURCE_DIR}/cpp/kernels/completion_pass.cpp
     ${PROJECT_SOURCE_DIR}/cpp/kernels/ridge_rows.cpp
+    ${PROJECT_SOURCE_DIR}/cpp/kernels/weighted_gram.cpp
     ${PROJECT_SOURCE_DIR}/cpp/kernels/tall_qr.cpp
     ${PROJECT_SOURCE_DIR}/cpp/kernels/tensor_pass.cpp
     ${PROJECT_SOURCE_DIR}/cpp/kernels/gamma_posterior.cpp
@@ -98,8 +99,8 @@ function(ssnmf_add_bindings)
   target_link_libraries(ssnmf_bindings PRIVATE pybind11::module Threads::Threads)
   ssnmf_compile_options(ssnmf_bindings 1)
   ssnmf_hide_symbols(ssnmf_bindings)
-  # Most of the time goes into pybind11's headers: two files, one for each of two processes.
-  set_target_properties(ssnmf_bindings PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 5)
+  # Most of the time goes into pybind11's headers.
+  set_target_properties(ssnmf_bindings PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 0)
   set_source_files_properties(${SSNMF_CORE_SOURCES} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 endfunction()
 
@@ -128,7 +129,7 @@ function(ssnmf_add_module level flags)
   ssnmf_hide_symbols(${entry})
   target_compile_definitions(
     ${entry}
-    PRIVATE SSNMF_MODULE=${target} SSNMF_LEVEL="${level}"
+    PRIVATE SSNMF_ENTRY=PyInit_${target} SSNMF_LEVEL="${level}"
             SSNMF_COMPILER="${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION}"
             SSNMF_FLAGS="-O3 ${flags}")
   pybind11_add_module(${target} MODULE NO_EXTRAS $<TARGET_OBJECTS:ssnmf_kernels_${level}>

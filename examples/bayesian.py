@@ -1,4 +1,4 @@
-"""Variational Bayes: priors of components, learned with labels by class."""
+"""Variational Bayes with labels: a prior for each component and class."""
 
 import sys
 
@@ -9,7 +9,7 @@ import ssnmf_fast as sf
 from ssnmf_fast import plotting
 
 X, y = load_digits(return_X_y=True)
-# -1: not labeled
+# -1: unlabeled
 some = np.where(np.random.default_rng(0).random(len(y)) < 0.5, y, -1)
 options = {"n_components": 20, "max_iter": 100, "tol": 0, "random_state": 0}
 

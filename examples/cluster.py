@@ -1,4 +1,4 @@
-"""Topics of counts on a Dask cluster: here two processes of this machine."""
+"""Topics of counts on a Dask cluster: here two processes on this machine."""
 
 import sys
 
@@ -14,7 +14,7 @@ from ssnmf_fast import plotting
 
 @dask.delayed
 def counts(number):
-    """Make a block of documents; yours are read from where they are."""
+    """Draw a block of documents; in practice, read one."""
     rng = np.random.default_rng(number)
     topics = np.random.default_rng(0).dirichlet(np.full(300, 0.05), size=8)
     shares = rng.dirichlet(np.full(8, 0.2), size=500)

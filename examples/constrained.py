@@ -1,4 +1,4 @@
-"""CNMF: labeled digits of a class share one row of S."""
+"""CNMF: all labeled digits of a class share one row of S."""
 
 import sys
 
@@ -13,7 +13,7 @@ from ssnmf_fast import plotting
 X, y = load_digits(return_X_y=True)
 X = X / 16
 labeled = np.random.default_rng(0).random(len(y)) < 0.3
-visible = np.where(labeled, y, -1)  # -1: not labeled
+visible = np.where(labeled, y, -1)  # -1: unlabeled
 
 options = {"n_components": 20, "random_state": 0}
 plain = sf.NMF(**options).fit(X)
@@ -27,7 +27,7 @@ for name, fitted in {"NMF": plain, "CNMF": model}.items():
 picture = plotting.class_map(
     model.class_representation_.T,
     model.classes_,
-    title="Components in the rows that classes share",
+    title="Components of the classes' shared rows",
 )
 picture.savefig(
     sys.argv[1] if len(sys.argv) > 1 else "constrained.png", dpi=110

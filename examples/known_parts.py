@@ -1,4 +1,4 @@
-"""L1 penalties: of S, components become digits; of A, parts of them."""
+"""L1 penalties: on S, components become digits; on A, parts of digits."""
 
 import sys
 
@@ -46,8 +46,8 @@ ax.plot(
     marker="s",
     label="A: positive entries",
 )
-ax.plot(path, lost, marker="^", label="squares not explained")
-ax.set(xlabel="coefficient of L1, of S and of A", ylabel="share", ylim=(0, 1))
+ax.plot(path, lost, marker="^", label="unexplained squares")
+ax.set(xlabel="coefficient of L1 for S and A", ylabel="share", ylim=(0, 1))
 ax.legend(frameon=False)
 picture.savefig(
     sys.argv[1] if len(sys.argv) > 1 else "known_parts.png", dpi=110

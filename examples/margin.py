@@ -1,4 +1,4 @@
-"""NMF-alpha: with few labels and features, keep what separates digits."""
+"""NMF-alpha: few features that separate digits, learned with few labels."""
 
 import sys
 
@@ -20,19 +20,19 @@ for seed in range(10):
     rng = np.random.default_rng(seed)
     train = rng.random(len(y)) < 0.7
     labeled = train & (rng.random(len(y)) < 0.05)
-    visible = np.where(labeled, y, -1)  # -1: not labeled
+    visible = np.where(labeled, y, -1)  # -1: unlabeled
     for name, model in models.items():
         model.set_params(random_state=seed).fit(X[train], visible[train])
-        machine = LinearSVC(C=10, max_iter=10_000)
-        machine.fit(model.transform(X[labeled]), y[labeled])
+        classifier = LinearSVC(C=10, max_iter=10_000)
+        classifier.fit(model.transform(X[labeled]), y[labeled])
         scores[name].append(
-            machine.score(model.transform(X[~train]), y[~train])
+            classifier.score(model.transform(X[~train]), y[~train])
         )
 
 print("5 % of the digits labeled, 10 features instead of 64 pixels, ten draws")
 for name, found in scores.items():
     print(
-        f"{name}: {np.mean(found):.1%} of new digits are right "
+        f"{name}: {np.mean(found):.1%} of new digits are correct "
         f"(sd {np.std(found):.1%})"
     )
 better = np.greater(scores["NMF-alpha"], scores["NMF"]).sum()

@@ -1,4 +1,4 @@
-"""TS-NMF: a fifth of the digits say what they are, and name the topics."""
+"""TS-NMF: a fifth of the digits are labeled; the labels name the topics."""
 
 import sys
 
@@ -11,7 +11,7 @@ from ssnmf_fast import plotting
 X, y = load_digits(return_X_y=True)
 X, X_new, y, y_new = X[:1300] / 16, X[1300:] / 16, y[:1300], y[1300:]
 rng = np.random.default_rng(0)
-# []: not labeled
+# []: unlabeled
 topics = [[f"digit {label}"] if rng.random() < 0.2 else [] for label in y]
 
 model = sf.TopicSupervisedNMF(n_free_topics=2, random_state=0).fit(X, topics)
@@ -20,7 +20,7 @@ names = model.get_feature_names_out()
 found = names[shares[:, :10].argmax(axis=1)]
 print(f"{model.n_labeled_} of {len(X)} labeled; topics: {', '.join(names)}")
 right = np.mean(found == [f"digit {label}" for label in y_new])
-print(f"named rightly: {right:.1%} of new digits")
+print(f"correct for {right:.1%} of new digits")
 matching = sf.metrics.match_topics(shares[:, :10], y_new)
 print(
     f"similarity to the true digits {matching.score:.2f}, "

@@ -1,7 +1,7 @@
 """The documentation holds: Python blocks run, commands parse, examples of docstrings are right.
 
-The blocks of the README and docs/start run; with ``SSNMF_FAST_PAGES=all``, where the documentation
-is built, those of the other pages do too.
+The blocks of the README, the front page and docs/start run; with ``SSNMF_FAST_PAGES=all``, where
+the documentation is built, those of the other pages do too.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def stories() -> dict[str, list[Block]]:
 
 STORIES = stories()
 EVERY_PAGE = os.environ.get("SSNMF_FAST_PAGES") == "all"
-RUN = [name for name in STORIES if EVERY_PAGE or name.startswith(("README", "start/"))]
+RUN = [name for name in STORIES if EVERY_PAGE or name.startswith(("README", "index", "start/"))]
 
 
 def assert_shown(printed: str, shown: str) -> None:
@@ -167,6 +167,19 @@ def test_code_has_79_columns() -> None:
         code = re.findall(r"^ *((?:>>>|\.\.\.) .*)$", page.read_text("utf-8"), re.MULTILINE)
         lines += [(page, line) for line in code]
     assert [f"{page.name}: {line}" for page, line in lines if len(line) > 79] == []
+
+
+def test_readme_and_front_page_agree() -> None:
+    """The first sentence, and the numbers."""
+
+    def promised(page: Path) -> list[str]:
+        text = re.sub(r"\]\(.*?\)", "]", page.read_text(encoding="utf-8"))
+        first = re.search(r"Fast \*\*.*?missing\.", text, re.DOTALL)
+        numbers = re.findall(r"^- \*\*\[\d.*?(?=^- |\n\n)", text, re.MULTILINE | re.DOTALL)
+        return [" ".join(part.split()) for part in [first[0] if first else "", *numbers]]
+
+    assert promised(README) == promised(DOCS / "index.md")
+    assert len(promised(README)) == 5
 
 
 def command_lines() -> list[str]:

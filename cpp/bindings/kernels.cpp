@@ -8,6 +8,7 @@
 #include "../core/thread_pool.hpp"
 #include "../kernels/block_sizes.hpp"
 #include "../kernels/rank.hpp"
+#include "build.hpp"
 #include "kernel_call.hpp"
 #include "registry.hpp"
 #include "threads.hpp"
@@ -30,11 +31,11 @@ void bind_use_team(const py::object& team) {
   use_team(reinterpret_cast<Team>(pointer));
 }
 
-py::dict build_info(const Build& build) {
+py::dict build_info() {
   py::dict info;
-  info["level"] = build.level;
-  info["compiler"] = build.compiler;
-  info["flags"] = build.flags;
+  info["level"] = kBuild.level;
+  info["compiler"] = kBuild.compiler;
+  info["flags"] = kBuild.flags;
   info["eigen"] = eigen_version();
   info["threads"] = thread_back_end();
   return info;
@@ -56,18 +57,22 @@ py::tuple record_loops(const py::function& call) {
 }
 
 }  // namespace
+}  // namespace ssnmf
 
-void define_kernels(py::module_& module, const Build& build) {
+// Compiled once, for every processor, under a name that module.cpp calls by that of its level; what
+// it calls is that of the level with which it is linked.
+PYBIND11_MODULE(_kernels, module, pybind11::mod_gil_not_used()) {
+  using namespace ssnmf;
   py::register_local_exception_translator(&translate_exception);
   module.doc() =
       "Kernels for one instruction-set level; see ssnmf_fast._backend.reference for what each "
       "does.";
-  module.attr("LEVEL") = build.level;
+  module.attr("LEVEL") = kBuild.level;
   fix_block_sizes();
   module.def("tiny", &bind_tiny, py::arg("dtype"), "Floor of divisors and positive entries.");
   module.def("padded_rank", &padded_rank, py::arg("rank"), py::arg("itemsize"),
              "Number of columns in which factors of this rank are stored.");
-  module.def("build_info", [build] { return build_info(build); }, "How this module was built.");
+  module.def("build_info", &build_info, "How this module was built.");
   module.def("use_team", &bind_use_team, py::arg("team"),
              "Run loops on the threads of another module, or of the pool (None).");
   module.def("_record_loops", &record_loops, py::arg("call"),
@@ -82,5 +87,3 @@ void define_kernels(py::module_& module, const Build& build) {
   register_gamma(module);
   register_tensors(module);
 }
-
-}  // namespace ssnmf

@@ -1,6 +1,9 @@
-// The module of one level.
-#include "registry.hpp"
+// What of the bindings is compiled for each level: its name, and how its kernels were compiled.
+#include <Python.h>
 
-PYBIND11_MODULE(SSNMF_MODULE, module, pybind11::mod_gil_not_used()) {
-  ssnmf::define_kernels(module, {SSNMF_LEVEL, SSNMF_COMPILER, SSNMF_FLAGS});
-}
+#include "build.hpp"
+
+const ssnmf::Build ssnmf::kBuild{SSNMF_LEVEL, SSNMF_COMPILER, SSNMF_FLAGS};
+
+PyMODINIT_FUNC PyInit__kernels();  // in kernels.cpp
+PyMODINIT_FUNC SSNMF_ENTRY() { return PyInit__kernels(); }

@@ -1,10 +1,16 @@
 // The module of the threads of OpenMP, so that those who use the pool do not load OpenMP's library.
-#include <pybind11/pybind11.h>
+#include "../core/thread_pool.hpp"
+#include "small_module.hpp"
 
-#include "threads.hpp"
+namespace {
 
-PYBIND11_MODULE(_openmp, module, pybind11::mod_gil_not_used()) {
-  module.doc() = "Threads of OpenMP for the kernels.";
-  module.attr("team") =
-      pybind11::capsule(reinterpret_cast<void*>(&ssnmf::run_in_team), ssnmf::kTeam);
+int fill(PyObject* module) {
+  void* const team = reinterpret_cast<void*>(&ssnmf::run_in_team);
+  return ssnmf::add_attribute(module, "team", PyCapsule_New(team, ssnmf::kTeam, nullptr));
+}
+
+}  // namespace
+
+PyMODINIT_FUNC PyInit__openmp() {
+  return ssnmf::start_module<&fill>("_openmp", "Threads of OpenMP for the kernels.");
 }

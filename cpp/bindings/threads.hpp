@@ -1,4 +1,4 @@
-// The argument n_threads, and the threads that other modules give.
+// The argument n_threads.
 #pragma once
 
 #include <pybind11/pybind11.h>
@@ -6,12 +6,7 @@
 #include <limits>
 #include <string>
 
-#include "../core/thread_pool.hpp"
-
 namespace ssnmf {
-
-// Name of the capsules that hold a Team.
-constexpr const char* kTeam = "ssnmf_fast.team";
 
 struct Threads {
   int count = 1;

@@ -37,6 +37,9 @@ void run_with_helpers(const TaskRef& task, int helpers);
 // Calls the task on so many threads at once, of which this is one.
 using Team = void (*)(const TaskRef& task, int threads);
 
+// Name of the capsules of Python that hold a Team.
+constexpr const char* kTeam = "ssnmf_fast.team";
+
 // Those of OpenMP, in a module of their own.  Known differences: in a child that was forked by the
 // task itself it waits for ever, its threads do not block the signals of the program, and where the
 // system has no more threads to give it ends the process.

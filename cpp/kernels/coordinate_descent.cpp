@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <iterator>
+#include <memory>
 #include <numeric>
 #include <utility>
 #include <vector>
 
 #include "../core/parallel.hpp"
+#include "descent_common.hpp"
 #include "descent_narrow.hpp"
 #include "descent_row.hpp"
 #include "descent_tile.hpp"
@@ -74,10 +77,13 @@ Groups rows_by_groups(const Rows<T>& F, const Support& allowed, int threads) {
   return groups;
 }
 
+template <class T>
+using MakeTile = std::function<std::unique_ptr<Tile<T>>()>;
+
 // Sums run(tile, numbers of rows) over the rows of a group, or over the first `count` of all.
-template <class T, class MakeTile, class Run>
+template <class T, class Run>
 double by_tiles(const Size* numbers, Size count, Size work_of_a_row, int threads,
-                const MakeTile& make_tile, const Run& run) {
+                const MakeTile<T>& make_tile, const Run& run) {
   constexpr Size lanes = kTileLanes<T>;
   constexpr Size enough = 256;  // blocks
   const EvenBlocks blocks(count, lanes * std::clamp<Size>(count / (lanes * enough), 1, 4));
@@ -91,7 +97,7 @@ double by_tiles(const Size* numbers, Size count, Size work_of_a_row, int threads
       if (numbers == nullptr) {
         std::iota(here, here + size, begin);
       }
-      sum += run(tile, Span<const Size>{numbers == nullptr ? here : numbers + begin, size});
+      sum += run(*tile, Span<const Size>{numbers == nullptr ? here : numbers + begin, size});
     }
     return sum;
   });
@@ -116,14 +122,14 @@ double coordinate_descent(const Grams<T>& grams, const Csr<T>& weights, const Fa
     return 0.0;
   }
   const Groups groups = rows_by_groups(F, allowed, threads);
-  const auto run = [&](auto& tile, const Span<const Size>& rows) {
+  const auto run = [&](Tile<T>& tile, const Span<const Size>& rows) {
     return tile.run(P, F, allowed, rows, sweeps, face_steps);
   };
   double violation = 0.0;
   const Size products = sweeps + face_steps;
   for (std::size_t group = 0; group + 1 < kGroups; ++group) {
     const int width = kWidths[group];
-    const auto make_tile = [&] { return NarrowTile<T>(grams, width); };
+    const auto make_tile = [&] { return std::make_unique<NarrowTile<T>>(grams, width); };
     const auto& rows = groups[group];
     violation += by_tiles<T>(rows.data(), static_cast<Size>(rows.size()), width * width * products,
                              threads, make_tile, run);
@@ -133,7 +139,7 @@ double coordinate_descent(const Grams<T>& grams, const Csr<T>& weights, const Fa
       std::any_of(groups.begin(), groups.end(), [](auto& g) { return !g.empty(); });
   const Size count = grouped ? static_cast<Size>(groups.back().size()) : F.rows;
   const Size* numbers = grouped ? groups.back().data() : nullptr;
-  const auto make_tile = [&] { return DescentTile<T>(grams); };
+  const auto make_tile = [&] { return std::make_unique<CommonTile<T>>(grams); };
   return violation + by_tiles<T>(numbers, count, work, threads, make_tile, run);
 }
 

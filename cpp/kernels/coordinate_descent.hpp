@@ -6,7 +6,7 @@
 // Every step is the exact minimizer in its entry, so that no sweep raises the objective.  Entries
 // without curvature stay as they are, and so do those that are not allowed to move.  Before the
 // last sweep come `face_steps` steps of conjugate gradients on the positive entries of each row
-// (descent_face.hpp).
+// (descent_tile.hpp).
 #pragma once
 
 #include "rank.hpp"

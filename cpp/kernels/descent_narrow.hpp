@@ -8,7 +8,7 @@
 #include "../core/compiler.hpp"
 #include "../core/numbers.hpp"
 #include "coordinate_descent.hpp"
-#include "descent_face.hpp"
+#include "descent_tile.hpp"
 #include "few_components.hpp"
 
 namespace ssnmf {
@@ -16,55 +16,27 @@ namespace ssnmf {
 // A row in each lane, with the part of its matrix K_i that belongs to its components: width^2
 // multiplications for a product instead of R^2.
 template <class T>
-class NarrowTile {
+class NarrowTile final : public Tile<T> {
+  using Base = Tile<T>;
+  using Base::curvature_;
+  using Base::f_;
+  using Base::inverse_;
+  using Base::p_;
+
  public:
-  static constexpr int kLanes = kTileLanes<T>;
-  using Lanes = TileLanes<T>;
+  using Base::kLanes;
+  using typename Base::Lanes;
 
+  // Rows have no more components than the width, and are 0 elsewhere.
   NarrowTile(const Grams<T>& grams, int width)
-      : grams_(grams),
+      : Base(static_cast<std::size_t>(width), static_cast<std::size_t>(width)),
+        grams_(grams),
         width_(static_cast<std::size_t>(width)),
-        f_(width_),
-        p_(width_),
-        curvature_(width_),
-        inverse_(width_),
-        K_(width_ * width_),
-        face_(width_) {}
-
-  // `rows` are the numbers of kLanes rows at most, which have no more components than the width and
-  // are 0 elsewhere.
-  double run(const Rows<const T>& P, const Rows<T>& F, const Support& allowed,
-             const Span<const Size>& rows, int sweeps, int face_steps) {
-    load(P, F, allowed, rows);
-    Lanes violation = Lanes::Zero();
-    const auto multiply = [&](const TileColumns<T>& x, TileColumns<T>& to) {
-      for (std::size_t k = 0; k < width_; ++k) {
-        to[k] = product(x, k);
-      }
-    };
-    for (int sweep = 0; sweep < sweeps; ++sweep) {
-      if (sweep == sweeps - 1) {
-        face_.run(multiply, p_, curvature_, inverse_, face_steps, f_);
-      }
-      for (std::size_t k = 0; k < width_; ++k) {
-        const Lanes gradient = product(f_, k) - p_[k];
-        if (sweep == 0) {
-          violation += projected(f_[k], gradient);
-        }
-        f_[k] = (f_[k] - gradient * inverse_[k]).max(T(0));
-      }
-    }
-    for (Size i = 0; i < rows.size; ++i) {
-      for (int a = 0; a < counts_[i]; ++a) {
-        F.row(rows.data[i])[places_[i][a]] = f_[static_cast<std::size_t>(a)](i);
-      }
-    }
-    return violation.template cast<double>().sum();
-  }
+        K_(width_ * width_) {}
 
  private:
   void load(const Rows<const T>& P, const Rows<T>& F, const Support& allowed,
-            const Span<const Size>& rows) {
+            const Span<const Size>& rows) override {
     for (TileColumns<T>* columns : {&f_, &p_, &K_}) {
       std::fill(columns->begin(), columns->end(), Lanes::Zero());
     }
@@ -91,6 +63,26 @@ class NarrowTile {
     }
   }
 
+  void store(const Rows<T>& F, const Span<const Size>& rows) const override {
+    for (Size i = 0; i < rows.size; ++i) {
+      for (int a = 0; a < counts_[i]; ++a) {
+        F.row(rows.data[i])[places_[i][a]] = f_[static_cast<std::size_t>(a)](i);
+      }
+    }
+  }
+
+  void multiply(const TileColumns<T>& x, TileColumns<T>& to) const override {
+    for (std::size_t k = 0; k < width_; ++k) {
+      to[k] = product(x, k);
+    }
+  }
+
+  void sweep() override {
+    for (std::size_t k = 0; k < width_; ++k) {
+      this->move(k, product(f_, k) - p_[k]);
+    }
+  }
+
   SSNMF_INLINE Lanes product(const TileColumns<T>& x, std::size_t k) const {
     Lanes sum = Lanes::Zero();
     for (std::size_t l = 0; l < width_; ++l) {
@@ -101,12 +93,7 @@ class NarrowTile {
 
   Grams<T> grams_;
   std::size_t width_;
-  TileColumns<T> f_;
-  TileColumns<T> p_;
-  TileColumns<T> curvature_;
-  TileColumns<T> inverse_;
   TileColumns<T> K_;
-  DescentFace<T> face_;
   Component places_[kLanes][kMostFew];
   int counts_[kLanes];
 };

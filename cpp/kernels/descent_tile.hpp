@@ -1,213 +1,185 @@
-// Coordinate descent on many rows at once, where Gram matrices are common to all.
+// Coordinate descent on many rows at once, and conjugate gradients on their positive entries.
+//
+// Coordinate descent finds soon which entries are zero, and is slow to the minimum over the others
+// where components are alike.  Conjugate gradients take as many products as a sweep for a step, and
+// some steps do what hundreds of sweeps would.
 #pragma once
 
 #include <Eigen/Core>
-#include <algorithm>
+#include <limits>
 #include <vector>
 
 #include "../core/compiler.hpp"
 #include "../core/numbers.hpp"
-#include "../core/parallel.hpp"
+#include "../core/views.hpp"
 #include "coordinate_descent.hpp"
-#include "descent_face.hpp"
-#include "square.hpp"
+#include "rank.hpp"
 
 namespace ssnmf {
 
-// Rows without weights of their own: a tile of rows at once, one in each lane.
+// A row in each lane.  Four registers of lanes hide the latency of a chain of steps.
 template <class T>
-class DescentTile {
+constexpr int kTileLanes = 4 * kRegisterBytes / static_cast<int>(sizeof(T));
+template <class T>
+using TileLanes = Eigen::Array<T, kTileLanes<T>, 1>;
+// A column of a factor or of its like in each element.
+template <class T>
+using TileColumns = std::vector<TileLanes<T>>;
+
+// |gradient| where an entry can still fall, or must rise.
+template <class Lanes>
+SSNMF_INLINE Lanes projected(const Lanes& f, const Lanes& gradient) {
+  using T = typename Lanes::Scalar;
+  return (f > T(0)).select(gradient, gradient.min(T(0))).abs();
+}
+
+// Rows of which each has a lane; how their matrices K_i are kept is left to the kinds of tiles.
+template <class T>
+class Tile {
  public:
   static constexpr int kLanes = kTileLanes<T>;
   using Lanes = TileLanes<T>;
+  using Columns = TileColumns<T>;
 
-  explicit DescentTile(const Grams<T>& grams)
-      : grams_(grams),
-        occupied_(occupied(grams)),
-        f_(static_cast<std::size_t>(grams.rank)),
-        p_(static_cast<std::size_t>(grams.rank)),
-        curvature_(static_cast<std::size_t>(grams.rank)),
-        inverse_(static_cast<std::size_t>(grams.rank)),
-        moving_(static_cast<std::size_t>(grams.rank)),
-        scales_(static_cast<std::size_t>(grams.count), Lanes::Ones()),
-        face_(static_cast<std::size_t>(occupied_)) {
-    if (grams.scales == nullptr) {
-      invert();
-    }
-  }
+  virtual ~Tile() = default;
 
-  // `rows` are the numbers of kLanes rows at most.
+  // `rows` are the numbers of kLanes rows at most.  Returns the sum of the projected gradient, each
+  // entry's before its first step.
   double run(const Rows<const T>& P, const Rows<T>& F, const Support& allowed,
              const Span<const Size>& rows, int sweeps, int face_steps) {
-    load(P, p_, rows);
-    load({F.data, F.rows, F.columns}, f_, rows);
-    if (grams_.scales != nullptr) {
-      scale(rows);
-    }
-    if (allowed.data != nullptr) {
-      let_move(allowed, rows);
-    }
-    const TileColumns<T>& inverse = allowed.data == nullptr ? inverse_ : moving_;
-    double violation = 0.0;
+    load(P, F, allowed, rows);
     violation_.setZero();
-    for (int sweep = 0; sweep < sweeps; ++sweep) {
-      if (sweep == sweeps - 1) {
-        const auto multiply = [&](const TileColumns<T>& x, TileColumns<T>& to) {
-          for (Size k = 0; k < occupied_; k += 2) {
-            products(x, k, to[static_cast<std::size_t>(k)], to[static_cast<std::size_t>(k + 1)]);
-          }
-        };
-        face_.run(multiply, p_, curvature_, inverse, face_steps, f_);
+    for (int done = 0; done < sweeps; ++done) {
+      if (done == sweeps - 1 && face_steps > 0) {
+        descend_face(face_steps);
       }
-      for (Size k = 0; k < occupied_; k += 2) {
-        step(k, inverse);
-      }
-      if (sweep == 0) {
-        violation = violation_.template cast<double>().sum();
-      }
+      first_ = done == 0;
+      sweep();
     }
     store(F, rows);
-    return violation;
+    return violation_.template cast<double>().sum();
   }
+
+ protected:
+  // `columns` of the factor, of which sweeps move `moved`.
+  Tile(std::size_t columns, std::size_t moved)
+      : f_(columns),
+        p_(columns),
+        curvature_(columns),
+        inverse_(columns),
+        gradient_(moved),
+        direction_(moved),
+        product_(moved),
+        free_(moved),
+        rate_(moved) {}
+
+  virtual void load(const Rows<const T>& P, const Rows<T>& F, const Support& allowed,
+                    const Span<const Size>& rows) = 0;
+  virtual void store(const Rows<T>& F, const Span<const Size>& rows) const = 0;
+  // to = x K
+  virtual void multiply(const Columns& x, Columns& to) const = 0;
+  virtual void sweep() = 0;
+
+  SSNMF_INLINE void move(std::size_t k, const Lanes& gradient) {
+    if (first_) {
+      violation_ += projected(f_[k], gradient);
+    }
+    f_[k] = (f_[k] - gradient * inverse_[k]).max(T(0));
+  }
+
+  Columns f_;
+  Columns p_;
+  Columns curvature_;  // diagonal of K
+  Columns inverse_;    // its inverse, or 0 where an entry stays
 
  private:
-  static constexpr int kSide = kRegisterLanes<T>;
-
-  // The columns before those that pad the rank, which no sweep moves, in pairs.
-  static Size occupied(const Grams<T>& grams) {
-    for (Size k = grams.rank; k > 0; --k) {
-      for (Size t = 0; t < grams.count; ++t) {
-        const T* row = grams.row(t, k - 1);
-        if (std::any_of(row, row + grams.rank, [](T value) { return value != T(0); })) {
-          return (k + 1) / 2 * 2;
-        }
-      }
+  // Lowers f K f^T - 2 p f^T in the positive entries of f.  A step ends where an entry becomes
+  // zero, and the next one sets out anew without it: no step raises the value.
+  SSNMF_FLATTEN void descend_face(int steps) {
+    multiply(f_, gradient_);
+    Lanes before = Lanes::Zero();
+    for (std::size_t k = 0; k < gradient_.size(); ++k) {
+      gradient_[k] -= p_[k];
+      free_[k] = (f_[k] > T(0)).select(inverse_[k], T(0));
+      direction_[k] = -gradient_[k] * free_[k];
+      before -= gradient_[k] * direction_[k];
     }
-    return 0;
-  }
-
-  // A column of the factor in each element; rows that are wanting are zeros.
-  SSNMF_FLATTEN void load(const Rows<const T>& from, TileColumns<T>& to,
-                          const Span<const Size>& rows) {
-    const Size count = rows.size;
-    const Size turned = count == kLanes ? grams_.rank / kSide * kSide : 0;
-    for (Size i = 0; turned > 0 && i < count; i += kSide) {
-      for (Size k = 0; k < turned; k += kSide) {
-        turn_square<T>([&](int row) { return from.row(rows.data[i + row]) + k; },
-                       [&](int c) { return to[static_cast<std::size_t>(k + c)].data() + i; });
+    for (int step = 0; step < steps; ++step) {
+      multiply(direction_, product_);
+      const Lanes minimizer = length();
+      if (!(minimizer > T(0)).any()) {
+        return;
       }
-    }
-    for (Size k = turned; k < grams_.rank; ++k) {
-      Lanes& column = to[static_cast<std::size_t>(k)];
-      column.setZero();
-      for (Size i = 0; i < count; ++i) {
-        column(i) = from.row(rows.data[i])[k];
+      const Lanes moves = (minimizer > T(0)).select(Lanes::Ones(), T(0));
+      const Lanes limit = to_the_border(minimizer);
+      Lanes now = Lanes::Zero();
+      for (std::size_t k = 0; k < gradient_.size(); ++k) {
+        f_[k] = (f_[k] + limit * direction_[k]).max(T(0));
+        gradient_[k] += limit * product_[k];
+        now += gradient_[k] * gradient_[k] * free_[k];
       }
-    }
-  }
-
-  SSNMF_FLATTEN void store(const Rows<T>& F, const Span<const Size>& rows) const {
-    const Size count = rows.size;
-    const Size turned = count == kLanes ? grams_.rank / kSide * kSide : 0;
-    for (Size i = 0; turned > 0 && i < count; i += kSide) {
-      for (Size k = 0; k < turned; k += kSide) {
-        turn_square<T>([&](int c) { return f_[static_cast<std::size_t>(k + c)].data() + i; },
-                       [&](int row) { return F.row(rows.data[i + row]) + k; });
+      const Lanes ratio = now / before;
+      const Lanes turn =
+          (limit < minimizer || !(ratio < std::numeric_limits<T>::max())).select(T(0), ratio);
+      for (std::size_t k = 0; k < gradient_.size(); ++k) {
+        direction_[k] = moves * (turn * direction_[k] - gradient_[k] * free_[k]);
       }
-    }
-    for (Size k = turned; k < grams_.rank; ++k) {
-      for (Size i = 0; i < count; ++i) {
-        F.row(rows.data[i])[k] = f_[static_cast<std::size_t>(k)](i);
-      }
+      before = now;
     }
   }
 
-  void scale(const Span<const Size>& rows) {
-    for (Size t = 0; t < grams_.count; ++t) {
-      for (Size i = 0; i < rows.size; ++i) {
-        scales_[static_cast<std::size_t>(t)](i) = grams_.scale(t, rows.data[i]);
-      }
+  // The length of the step to the minimum on the line; 0 where there is none to be seen.
+  SSNMF_INLINE Lanes length() const {
+    constexpr T rounding = 64 * std::numeric_limits<T>::epsilon();
+    Lanes slope = Lanes::Zero();
+    Lanes bend = Lanes::Zero();
+    Lanes most = Lanes::Zero();
+    for (std::size_t k = 0; k < gradient_.size(); ++k) {
+      slope += direction_[k] * gradient_[k];
+      bend += direction_[k] * product_[k];
+      most += direction_[k] * direction_[k] * curvature_[k];
     }
-    invert();
+    return (slope < T(0) && bend > rounding * most).select(-slope / bend, T(0));
   }
 
-  // K_kk, and 1 / K_kk, or 0 where there is no curvature.
-  void invert() {
-    for (Size k = 0; k < grams_.rank; ++k) {
-      Lanes& curvature = curvature_[static_cast<std::size_t>(k)];
-      curvature.setZero();
-      for (Size t = 0; t < grams_.count; ++t) {
-        curvature += scales_[static_cast<std::size_t>(t)] * grams_.row(t, k)[k];
-      }
-      inverse_[static_cast<std::size_t>(k)] =
-          (curvature > tiny<T>()).select(T(1) / curvature.max(tiny<T>()), T(0));
+  // Shortens the steps that would leave the orthant; entries that end on its border stay there.
+  SSNMF_INLINE Lanes to_the_border(const Lanes& minimizer) {
+    Lanes lowest = Lanes::Zero();
+    for (std::size_t k = 0; k < gradient_.size(); ++k) {
+      lowest = lowest.min(f_[k] + minimizer * direction_[k]);
     }
-  }
-
-  // moving_: inverse_, or 0 where an entry must stay.
-  void let_move(const Support& allowed, const Span<const Size>& rows) {
-    for (std::size_t k = 0; k < moving_.size(); ++k) {
-      moving_[k].setZero();
-      for (Size i = 0; i < rows.size; ++i) {
-        if (has(allowed.row(rows.data[i]), static_cast<Size>(k))) {
-          moving_[k](i) = inverse_[k](i);
-        }
-      }
+    if (!(lowest < T(0)).any()) {
+      return minimizer;
     }
-  }
-
-  // Two columns of x K at once: more chains of sums that wait for nothing.
-  SSNMF_INLINE void products(const TileColumns<T>& x, Size k, Lanes& first, Lanes& second) const {
-    first.setZero();
-    second.setZero();
-    for (Size t = 0; t < grams_.count; ++t) {
-      const T* row = grams_.row(t, k);
-      const T* next = grams_.row(t, k + 1);
-      Lanes sum = Lanes::Zero();
-      Lanes next_sum = Lanes::Zero();
-      for (Size l = 0; l < occupied_; ++l) {
-        const Lanes& column = x[static_cast<std::size_t>(l)];
-        sum += row[l] * column;
-        next_sum += next[l] * column;
-      }
-      const Lanes& scale = scales_[static_cast<std::size_t>(t)];
-      first += scale * sum;
-      second += scale * next_sum;
+    // Without choices by lane in the loops, which would be scalar: the share of an entry that a
+    // step of length 1 takes away, and the largest of a row.
+    Lanes largest = Lanes::Zero();
+    for (std::size_t k = 0; k < gradient_.size(); ++k) {
+      rate_[k] = ((-direction_[k]).max(T(0)) / f_[k].max(tiny<T>())).min(kFastest);
+      largest = largest.max(rate_[k]);
     }
-  }
-
-  SSNMF_FLATTEN void step(Size k, const TileColumns<T>& inverse) {
-    Lanes first;
-    Lanes second;
-    products(f_, k, first, second);
-    first -= p_[static_cast<std::size_t>(k)];
-    second -= p_[static_cast<std::size_t>(k + 1)];
-    Lanes between = Lanes::Zero();
-    for (Size t = 0; t < grams_.count; ++t) {
-      between += scales_[static_cast<std::size_t>(t)] * grams_.row(t, k + 1)[k];
+    const Lanes limit = minimizer.min(T(1) / largest);
+    const Lanes goes_on = (limit < minimizer).select(T(0), Lanes::Ones());
+    constexpr T above_rounding = 8 / std::numeric_limits<T>::epsilon();
+    const Lanes scale = above_rounding * minimizer;
+    for (std::size_t k = 0; k < gradient_.size(); ++k) {
+      const Lanes stays = ((largest - rate_[k]) * scale).min(T(1)).max(goes_on);
+      f_[k] *= stays;
+      direction_[k] *= stays;
+      free_[k] *= stays;
     }
-    const Lanes before = f_[static_cast<std::size_t>(k)];
-    move(k, first, inverse);
-    second += between * (f_[static_cast<std::size_t>(k)] - before);
-    move(k + 1, second, inverse);
+    return limit;
   }
 
-  SSNMF_INLINE void move(Size k, const Lanes& gradient, const TileColumns<T>& inverse) {
-    Lanes& f = f_[static_cast<std::size_t>(k)];
-    violation_ += projected(f, gradient);
-    f = (f - gradient * inverse[static_cast<std::size_t>(k)]).max(T(0));
-  }
+  static constexpr T kFastest = std::numeric_limits<T>::max() / 4;
 
-  Grams<T> grams_;
-  Size occupied_;
-  TileColumns<T> f_;
-  TileColumns<T> p_;
-  TileColumns<T> curvature_;
-  TileColumns<T> inverse_;
-  TileColumns<T> moving_;
-  TileColumns<T> scales_;
-  Lanes violation_;  // sums of the projected gradient, each entry's before its step
-  DescentFace<T> face_;
+  Lanes violation_;
+  bool first_ = true;  // sweep
+  Columns gradient_;
+  Columns direction_;
+  Columns product_;
+  Columns free_;  // inverse_ where an entry is positive
+  Columns rate_;
 };
 
 }  // namespace ssnmf

@@ -1,10 +1,9 @@
 // The model f . g of the entries of a row.
 #pragma once
 
-#include <Eigen/Core>
-
 #include "../core/compiler.hpp"
 #include "entry_rows.hpp"
+#include "register_row.hpp"
 #include "row_batch.hpp"
 
 namespace ssnmf {
@@ -14,12 +13,13 @@ namespace ssnmf {
 template <int R, int Width, class T, class Gather>
 SSNMF_INLINE T entry_model(const Gather& gather, const T* f, Size entry) {
   if constexpr (R > 0) {
-    return RowMap<T, R>(f).dot(gather.template row<R, R>(entry));
+    using Row = RegisterRow<T, R>;
+    return Row::dot(f, gather.template packets<typename Row::Packet, R>(entry));
   } else {
-    Eigen::Matrix<T, 1, Width> sum;
-    sum.setZero();
+    RegisterRow<T, Width> sum;
+    const auto row = gather.template packets<typename RegisterRow<T, Width>::Packet, 0>(entry);
     for (Size k = 0; k < gather.rank(); k += Width) {
-      sum += RowMap<T, Width>(f + k).cwiseProduct(gather.template row<0, Width>(entry, k));
+      sum.add_products(f + k, [&](Size l) { return row(k + l); });
     }
     return sum.sum();
   }

@@ -1,13 +1,12 @@
 // The stored entries of a row, and the rows of a factor that they name.
 #pragma once
 
-#include <Eigen/Core>
 #include <algorithm>
 
 #include "../core/compiler.hpp"
 #include "../core/parallel.hpp"
 #include "rank.hpp"
-#include "simd.hpp"
+#include "register_row.hpp"
 
 namespace ssnmf {
 
@@ -21,9 +20,6 @@ template <class T>
 Range entries_of(const Csr<T>& Z, Size row) {
   return {Z.indptr[row], Z.indptr[row + 1]};
 }
-
-template <class T, int R>
-using RowMap = Eigen::Map<const Eigen::Matrix<T, 1, R>>;
 
 // Asks for row j of G.  (Inlined by force: GCC takes a function that only prefetches for one
 // without effect and drops the call.)
@@ -55,17 +51,11 @@ class ColumnRows {
 
   Size rank() const { return G_.columns; }
 
-  // Row `entry`, from column k on.  R is the rank where the compiler knows it, else 0.
-  template <int R, int Width>
-  RowMap<T, Width> row(Size entry, Size k = 0) const {
-    return RowMap<T, Width>(G_.data + static_cast<Size>(Z_.indices[entry]) * width<R>() + k);
-  }
-
-  // What gives a register's width of the row, from column k on.
+  // What gives the registers of a row; see RegisterRow.  R is the rank where the compiler knows
+  // it, else 0.
   template <class Packet, int R>
   SSNMF_INLINE auto packets(Size entry) const {
-    const T* g = row<R, 1>(entry).data();
-    return [g](Size k) { return simd::ploadu<Packet>(g + k); };
+    return registers_of<Packet>(G_.data + static_cast<Size>(Z_.indices[entry]) * width<R>());
   }
 
   template <int R>

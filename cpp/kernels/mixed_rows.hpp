@@ -129,9 +129,9 @@ struct WholeRows {
 
   Size rank() const { return columns; }
 
-  template <int R, int Width>
-  RowMap<T, Width> row(Size e, Size k) const {
-    return RowMap<T, Width>(rows[e] + k);
+  template <class Packet, int R>
+  SSNMF_INLINE auto packets(Size e) const {
+    return registers_of<Packet>(rows[e]);
   }
 };
 

@@ -4,7 +4,6 @@
 // goes through the rows of a matrix knows it as a RowSum alone, and stands once; see row_pass.hpp.
 #pragma once
 
-#include <Eigen/Core>
 #include <algorithm>
 #include <type_traits>
 
@@ -45,18 +44,20 @@ class RowSum {
 
 template <class Op, int R, class T, class Gather>
 SSNMF_INLINE void add_entry(const Op& op, const Csr<T>& Z, const T* f, const Gather& gather,
-                            Size entry, Eigen::Matrix<T, 1, R>& sum) {
+                            Size entry, RegisterRow<T, R>& sum) {
+  using Row = RegisterRow<T, R>;
   gather.template prefetch<R>(entry);
-  const auto& g = gather.template row<R, R>(entry);
+  const auto given = gather.template packets<typename Row::Packet, R>(entry);
+  const std::conditional_t<Gather::in_place, decltype(given), const Row> g(given);
   T model = T(0);
   if constexpr (Op::needs_model) {
-    model = RowMap<T, R>(f).dot(g);
+    model = Row::dot(f, g);
   }
   const T coefficient = op.coefficient(Z.value(entry), model);
   if constexpr (Op::keeps) {
     op.keep(entry, coefficient);
   }
-  sum += coefficient * g;
+  sum.add(coefficient, g);
 }
 
 // The sum over some entries of a row, for a rank that fits in registers.  (Inlined by force, and
@@ -64,7 +65,7 @@ SSNMF_INLINE void add_entry(const Op& op, const Csr<T>& Z, const T* f, const Gat
 // expressions, at up to twice the time.)
 template <class Op, int R, class T, class Gather>
 SSNMF_INLINE void add_entries(const Op& op, const Csr<T>& Z, const T* f, const Gather& gather,
-                              Size first, Size last, Eigen::Matrix<T, 1, R>& sum) {
+                              Size first, Size last, RegisterRow<T, R>& sum) {
   Size entry = first;
   if constexpr (Op::by_registers && RowBatch<T, R>::fits) {
     constexpr int size = RowBatch<T, R>::size;
@@ -82,10 +83,7 @@ SSNMF_INLINE void add_entries(const Op& op, const Csr<T>& Z, const T* f, const G
   }
   constexpr int kSums = sums_side_by_side<T, R>();
   if constexpr (kSums > 1 && Gather::in_place) {
-    Eigen::Matrix<T, 1, R> sums[kSums - 1];
-    for (auto& other : sums) {
-      other.setZero();
-    }
+    RegisterRow<T, R> sums[kSums - 1];
     for (; entry + kSums <= last; entry += kSums) {
       add_entry<Op, R>(op, Z, f, gather, entry, sum);
       for (int e = 1; e < kSums; ++e) {
@@ -93,7 +91,7 @@ SSNMF_INLINE void add_entries(const Op& op, const Csr<T>& Z, const T* f, const G
       }
     }
     for (const auto& other : sums) {
-      sum += other;
+      sum.add(other);
     }
   }
   for (; entry < last; ++entry) {
@@ -105,11 +103,14 @@ SSNMF_INLINE void add_entries(const Op& op, const Csr<T>& Z, const T* f, const G
 template <int Width, class T, class Gather>
 void add_columns(const T* coefficients, const Gather& gather, Size first, Size count, Size k,
                  T* sum) {
-  Eigen::Matrix<T, 1, Width> part = RowMap<T, Width>(sum + k);
+  using Row = RegisterRow<T, Width>;
+  using Packet = typename Row::Packet;
+  Row part(registers_of<Packet>(sum + k));
   for (Size e = 0; e < count; ++e) {
-    part += coefficients[e] * gather.template row<0, Width>(first + e, k);
+    const auto row = gather.template packets<Packet, 0>(first + e);
+    part.add(coefficients[e], [&](Size l) { return row(k + l); });
   }
-  Eigen::Map<Eigen::Matrix<T, 1, Width>>(sum + k) = part;
+  part.store(sum + k);
 }
 
 // sum += sum over a chunk of c_e g_e, by column blocks; the rank is any multiple of Block.
@@ -198,15 +199,9 @@ class GatheredSum final : public RowSum<T> {
     const std::conditional_t<Gather::in_place, Gather, const Gather&> gather = self.gather_;
     const Op op = self.op_;
     const Csr<T> Z = self.Z_;
-    Eigen::Matrix<T, 1, R> sum;
-    sum.setZero();
+    RegisterRow<T, R> sum;
     add_entries<Op, R>(op, Z, f, gather, entries.begin, entries.end, sum);
-    Eigen::Map<Eigen::Matrix<T, 1, R>> out(to.out.row(row));
-    if (to.accumulate) {
-      out += to.scale * sum;
-    } else {
-      out = to.scale * sum;
-    }
+    sum.store(to.scale, to.accumulate, to.out.row(row));
   }
 
   // For a large rank: a whole accumulator would spill, so that a chunk's coefficients come first,

@@ -70,6 +70,7 @@ SSNMF_FLATTEN void scatter_rows(const Csr<T>& Z, const Range& rows, const T* c,
                                 const Rows<const T>& G, Index low, Index high, T scale,
                                 const Rows<T>& out) {
   constexpr int width = R > 0 ? R : kColumnBlock;
+  using Row = RegisterRow<T, width>;
   const Size rank = R > 0 ? R : out.columns;
   const Rows<T> to{out.data, out.rows, rank};
   const Size before = Z.indptr[rows.begin];
@@ -89,7 +90,7 @@ SSNMF_FLATTEN void scatter_rows(const Csr<T>& Z, const Range& rows, const T* c,
         const T factor = c == nullptr ? scale : scale * c[entry - before];
         T* place = to.row(static_cast<Size>(Z.indices[entry]));
         for (Size k = 0; k < rank; k += width) {
-          Eigen::Map<Eigen::Matrix<T, 1, width>>(place + k) += factor * RowMap<T, width>(g + k);
+          Row::add_to(place + k, factor, registers_of<typename Row::Packet>(g + k));
         }
       }
     }

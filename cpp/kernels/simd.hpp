@@ -22,6 +22,7 @@ using Eigen::internal::ploadu;
 using Eigen::internal::pmadd;
 using Eigen::internal::pmax;
 using Eigen::internal::pmul;
+using Eigen::internal::predux;
 using Eigen::internal::pset1;
 using Eigen::internal::pstore;
 using Eigen::internal::pstoreu;

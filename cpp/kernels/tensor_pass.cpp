@@ -29,15 +29,6 @@ class ProductRows {
 
   Size rank() const { return rank_; }
 
-  template <int R, int Width>
-  SSNMF_INLINE Eigen::Matrix<T, 1, Width> row(Size entry, Size k = 0) const {
-    Eigen::Matrix<T, 1, Width> product = RowMap<T, Width>(place<R>(0, entry) + k);
-    for (std::size_t other = 1; other < count(); ++other) {
-      product.array() *= RowMap<T, Width>(place<R>(other, entry) + k).array();
-    }
-    return product;
-  }
-
   template <class Packet, int R>
   SSNMF_INLINE auto packets(Size entry) const {
     return [this, entry](Size k) {

@@ -3,8 +3,8 @@ How many components? The bound of a Bayesian model
 ==================================================
 
 Variational Bayes gives every entry of the factors a distribution.  Its bound
-of the evidence takes account of the number of parameters: no data need be held
-out.
+of the evidence accounts for the number of parameters, so no data have to be
+held out.
 """
 
 # %%
@@ -25,16 +25,16 @@ choice = sf.choose_rank(
 )
 
 # %%
-# A point for each start; the line joins the best of each rank.
+# One point per start; the line joins the best start of each rank.
 
 figure, axes = plt.subplots(figsize=(6, 3.5), layout="constrained")
 drawn = choice.plot(ax=axes)
 
 # %%
-# The best model has been kept.  Its components, as shares of the counts:
+# The best model is kept.  Its components, as shares of the counts:
 
 shares = choice.best_model.topic_proportions(counts).mean(axis=0)
 print("  ".join(f"{100 * share:.0f} %" for share in np.sort(shares)[::-1]))
 
 # %%
-# :doc:`/guide/bayesian` has the priors, and the model with labels.
+# :doc:`/guide/bayesian` describes the priors, and the model with labels.

@@ -2,8 +2,8 @@
 A table with gaps
 =================
 
-A fifth of the measurements of 178 wines is missing.  A low-rank model of the
-table fills the gaps; it is compared with scikit-learn's imputers.
+A fifth of the measurements of 178 wines is missing.  A low-rank model fills
+the gaps; the plot compares it with scikit-learn's imputers.
 """
 
 # %%
@@ -40,6 +40,6 @@ axes.set(xlabel="missing (%)", ylabel="error (standard deviations)")
 axes.legend()
 
 # %%
-# The imputer chooses rank and shrinkage by itself, and fills new rows in
-# ``transform``.  See :doc:`/guide/completion` for ratings, and for entries
-# that are missing because of their value.
+# The imputer chooses rank and shrinkage automatically, and fills new rows in
+# ``transform``.  :doc:`/guide/completion` covers ratings, and entries that are
+# missing because of their value.

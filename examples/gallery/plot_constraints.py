@@ -1,9 +1,9 @@
 """
-Samples that must be represented alike
-======================================
+Samples with the same representation
+====================================
 
 Constrained NMF gives all labeled samples of a class the same representation.
-The others are free.
+All other samples are free.
 """
 
 # %%
@@ -50,5 +50,5 @@ for cell, model, title in zip(axes, (free, constrained), titles, strict=True):
 axes[0].legend()
 
 # %%
-# Black rims: labeled.  It has no parameter to tune; :doc:`/guide/guided` tells
-# when to use it.
+# Samples with black rims are labeled.  The model has no parameter to tune;
+# :doc:`/guide/guided` explains when to use it.

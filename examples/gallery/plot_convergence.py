@@ -2,8 +2,8 @@
 Convergence of completions
 ==========================
 
-How fast two methods fill a table: the change of an iteration relative to the
-iterate, and the error at the observed entries relative to the data.
+How fast do two methods fill a table?  The plot shows the relative change per
+iteration, and the relative error at the observed entries.
 """
 
 # %%

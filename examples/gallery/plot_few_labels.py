@@ -1,9 +1,9 @@
 """
-Few labels: a classifier that learns from unlabeled samples too
-===============================================================
+Classify with few labels
+========================
 
-Of the training images one in forty has a label.  A linear classifier sees
-these alone; the semi-supervised one learns its parts from all images.
+Only one in forty training images is labeled.  A linear classifier uses only
+these; the semi-supervised classifier learns from all images.
 """
 
 # %%
@@ -22,7 +22,7 @@ train, test, y_train, y_test = train_test_split(
 )
 
 # %%
-# The same labels for both; -1 says that a sample has none.
+# Both classifiers get the same labels; -1 means unlabeled.
 
 rates = [0.01, 0.025, 0.05, 0.1, 0.2]
 accuracy = {"FewLabelsClassifier": [], "LogisticRegression": []}
@@ -57,5 +57,5 @@ axes.minorticks_off()
 axes.legend()
 
 # %%
-# With many labels the two come close: :doc:`/guide/few_labels` has the figures
+# With many labels both are similar: :doc:`/guide/few_labels` has the figures
 # for six data sets.

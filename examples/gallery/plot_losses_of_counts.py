@@ -2,9 +2,9 @@
 Counts: squared error or divergence?
 ====================================
 
-The squared error listens to large counts, the Kullback-Leibler divergence is
-right for counts of every size.  Here: cells, ten genes of which are expressed
-a hundred times as much as the others.
+Large counts dominate the squared error; the Kullback-Leibler divergence suits
+counts of every size.  In these cells, ten genes are expressed a hundred times
+as much as the others.
 """
 
 # %%
@@ -26,8 +26,8 @@ expected = 500 * usage @ normalize(programs, "l1")
 counts = rng.poisson(expected).astype(float)
 
 # %%
-# The counts are Poisson draws, so we know what they are draws of.  How near is
-# the model to it?
+# The counts are Poisson draws from known means.  How close is the model to
+# these means?
 
 errors = {}
 for loss in ("frobenius", "kullback-leibler"):
@@ -53,5 +53,5 @@ axes.set(ylabel="error of the expected counts (%)")
 axes.legend(loc="upper left")
 
 # %%
-# The divergence costs about the same here.  :doc:`/start/coming_from/cnmf`
-# goes on with the consensus of many runs.
+# The divergence takes about the same time here.
+# :doc:`/start/coming_from/cnmf` continues with the consensus of many runs.

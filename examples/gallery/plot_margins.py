@@ -1,10 +1,10 @@
 """
-Dictionaries that keep classes apart
-====================================
+Dictionaries that separate classes
+==================================
 
-Ten components explain the pixels of digits, not what separates them.
-NMF-alpha adds the directions of a linear classifier, learned from few labeled
-images, to what must survive.
+Ten components of NMF explain the pixels of digits, but do not separate the
+digits well.  NMF-alpha also preserves the directions of a linear classifier,
+learned from few labeled images.
 """
 
 # %%
@@ -24,8 +24,8 @@ models = {
 }
 
 # %%
-# In each of eight draws 5 % of the training images have a label.  A linear
-# support vector machine reads the ten features.
+# In each of eight draws, 5 % of the training images are labeled.  A linear
+# support vector machine uses the ten features.
 
 right = {name: [] for name in models}
 for seed in range(8):
@@ -49,8 +49,8 @@ for plain, margin in zip(right["NMF"], right["NMF-alpha"], strict=True):
 axes.set_xticks([0, 1], models)
 axes.set(
     xlim=(-0.3, 1.3),
-    ylabel="right on new images (%)",
-    title="A line for each draw",
+    ylabel="correct on new images (%)",
+    title="One line per draw",
 )
 
 # %%
@@ -61,4 +61,4 @@ names = [f"{name} {k}" for name in models for k in range(10)]
 picture = sf.plotting.image_grid(components, (8, 8), names=names, columns=10)
 
 # %%
-# :doc:`/guide/guided` compares the models that labels guide.
+# :doc:`/guide/guided` compares the models guided by labels.

@@ -2,8 +2,8 @@
 Missing entries and weights
 ===========================
 
-A third of the pixels is missing.  They take no part in the fit, and the model
-predicts them.
+A third of the pixels is missing.  The fit ignores them, and the model predicts
+them.
 """
 
 # %%
@@ -19,14 +19,14 @@ missing = np.random.default_rng(0).random(X.shape) < 1 / 3
 holes = np.where(missing, np.nan, X)
 
 # %%
-# NaN in dense data means missing.  Filling the holes with zeros instead pulls
-# the model down.
+# NaN in dense data means missing.  Zeros in these places would bias the model
+# towards zero.
 
 fit = sf.factorize(holes, n_components=12, random_state=0)
 naive = sf.factorize(np.where(missing, 0, X), n_components=12, random_state=0)
 for name, model in (("missing", fit), ("zeros", naive)):
     error = np.sqrt(np.mean((model.S @ model.A - X)[missing] ** 2))
-    print(f"holes taken as {name}: error {error:.2f}")
+    print(f"missing pixels as {name}: error {error:.2f}")
 
 # %%
 
@@ -45,5 +45,5 @@ for line, (name, images) in zip(axes, rows.items(), strict=True):
     line[0].set_ylabel(name, rotation=0, ha="right", va="center")
 
 # %%
-# Orange is missing.  In sparse data zeros count unless you say otherwise;
-# :doc:`/guide/weights` has all forms of weights.
+# Missing pixels are orange.  In sparse data, zeros count as observed unless
+# weights mark them as missing: see :doc:`/guide/weights`.

@@ -2,8 +2,8 @@
 How many components?
 ====================
 
-A larger model always explains what it has seen better.  Entries that were
-hidden tell when it begins to fit noise.
+A larger model always explains the training data better.  Hidden entries show
+when it starts to fit noise.
 """
 
 # %%
@@ -19,7 +19,7 @@ means = rng.gamma(0.5, 2.0, (150, 5)) @ rng.gamma(0.5, 2.0, (5, 80))
 counts = rng.poisson(means).astype(float)
 
 # %%
-# One entry in ten is hidden, zeros as well as others, five times.
+# In each of five splits, one entry in ten is hidden, zeros included.
 
 ranks = range(1, 10)
 choice = sf.choose_rank(
@@ -28,20 +28,20 @@ choice = sf.choose_rank(
 print(choice)
 
 # %%
-# Points are single splits.  The error is smallest for the true number.
+# Each point is a split.  The error is smallest for the true number.
 
 figure, axes = plt.subplots(figsize=(6, 4), layout="constrained")
 drawn = choice.plot(ax=axes)
 
 # %%
-# Ranks that had no chance after three splits were given up.
+# Ranks that were clearly worse after three splits were dropped.
 
 for row in choice.to_rows():
     pruned = ", pruned" if row["pruned"] else ""
     print(f"{row['rank']}: perplexity {row['perplexity']:.1f}{pruned}")
 
 # %%
-# Another criterion asks whether many starts find the same components.
+# Another criterion is whether many starts find the same components.
 
 stable = sf.choose_rank(
     counts,
@@ -54,4 +54,4 @@ figure, axes = plt.subplots(figsize=(6, 3.5), layout="constrained")
 drawn = stable.plot(ax=axes)
 
 # %%
-# :doc:`/guide/choosing` tells when to use which.
+# :doc:`/guide/choosing` explains when to use which criterion.

@@ -1,13 +1,13 @@
 """
-How many topics have these texts?
-=================================
+How many topics?
+================
 
-A tenth of the words of every text is hidden.  Topics of the others predict
-them, the better the more topics there are, up to a point.
+A tenth of the words of every text is hidden.  Topics of the other words
+predict them: up to a point, more topics predict them better.
 """
 
 # %%
-# The texts are what SciPy writes about its functions.
+# The texts are the docstrings of SciPy's functions.
 
 import inspect
 from importlib import import_module
@@ -29,7 +29,7 @@ X = vectorizer.fit_transform(texts)
 print(X.shape)
 
 # %%
-# ``"auto"`` finds a number, and a range of numbers that are about as good.
+# ``"auto"`` finds a number of topics, and a range that is about as good.
 
 model = sf.NMF("auto", loss="kullback-leibler", random_state=0).fit(X)
 print(model.rank_choice_)
@@ -40,11 +40,11 @@ figure, axes = plt.subplots(figsize=(6, 4), layout="constrained")
 drawn = model.rank_choice_.plot(ax=axes)
 
 # %%
-# The first topics, by their leading words:
+# The leading words of the first topics:
 
 for topic in list(model.topics(vectorizer.get_feature_names_out(), 5))[:6]:
     print(", ".join(topic.terms))
 
 # %%
-# :doc:`/guide/choosing` tells how the number is found, and how far to trust
-# it.
+# :doc:`/guide/choosing` explains how the number is found, and how reliable it
+# is.

@@ -2,12 +2,12 @@
 Parts of images
 ===============
 
-NMF explains images by parts that only add up.  Here: 16 parts of handwritten
-digits, and one image as their sum.
+NMF explains images as sums of parts.  This example shows 16 parts of
+handwritten digits, and one image as a sum of parts.
 """
 
 # %%
-# The pixels of 1,797 images are the features; none is negative.
+# The features are the pixels of 1,797 images, which are nonnegative.
 
 from sklearn.datasets import load_digits
 
@@ -25,8 +25,8 @@ parts = sf.plotting.image_grid(
 )
 
 # %%
-# The first image, a zero, is a sum of few parts: those with the largest
-# weights, and their sum.
+# The first image, a zero, is a sum of a few parts.  The plot shows those with
+# the largest weights, and their sum.
 
 total = sf.plotting.image_grid(
     model.components_,
@@ -37,5 +37,5 @@ total = sf.plotting.image_grid(
 )
 
 # %%
-# The guide to models has the losses and solvers; :doc:`/start/which_model`
-# tells how to choose the number of parts.
+# :doc:`/guide/models` describes losses and solvers, and :doc:`/guide/choosing`
+# how to choose the number of parts.

@@ -1,14 +1,14 @@
 """
-What to recommend
-=================
+Recommend books
+===============
 
-600 readers have chosen books of one or two genres each, best sellers above
-all.  How many books of a reader must be known, so that lists are better than
-those of popular books?
+600 readers have chosen books from one or two genres each, mostly best
+sellers.  How many books of a reader must be known for recommendations to be
+better than a list of popular books?
 """
 
 # %%
-# Choices: of 300 books in five genres; few are famous.
+# The readers choose from 300 books in five genres; few books are famous.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -27,9 +27,8 @@ for _ in range(600):
 books = np.concatenate(books)
 
 # %%
-# A model learns from half of the readers.  Of the others a fifth of the books
-# is hidden; the model, which has never seen these readers, gets some of the
-# rest.
+# A model learns from half of the readers.  For each of the other readers, a
+# fifth of the books is hidden, and the model gets some of the rest.
 
 own = readers < 300
 model = sf.Recommender(random_state=0).fit(readers[own], books[own])
@@ -62,5 +61,5 @@ axes.set(xlabel="known books of a reader", ylabel="nDCG@10", ylim=(0, None))
 axes.legend()
 
 # %%
-# :doc:`/guide/recommendations` has ratings and counts, validation, and reasons
-# for every item.
+# :doc:`/guide/recommendations` covers ratings and counts, validation, and
+# explanations for every item.

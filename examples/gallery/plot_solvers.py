@@ -2,8 +2,8 @@
 Solvers
 =======
 
-The same start, four rules.  The default is coordinate descent with momentum;
-the papers' rule of multiplicative updates is ``"mu"``.
+Four solvers from the same start.  The default is coordinate descent with
+momentum; the papers' multiplicative updates are ``"mu"``.
 """
 
 # %%
@@ -32,7 +32,7 @@ for solver in ("auto", "hals", "mu"):
     curves[solver] = seen
 
 # %%
-# How far the objective is above the least one found.
+# The plot shows how far the objective is above the smallest one found.
 
 least = min(objective for seen in curves.values() for _, objective in seen)
 figure, axes = plt.subplots(figsize=(6, 4), layout="constrained")
@@ -43,9 +43,9 @@ for (solver, seen), style in zip(
     above = [100 * (objective / least - 1) + 1e-3 for _, objective in seen]
     axes.plot(iterations, above, style, label=f'solver="{solver}"')
 axes.set(
-    yscale="log", xlabel="iteration", ylabel="above the least objective (%)"
+    yscale="log", xlabel="iteration", ylabel="above the smallest objective (%)"
 )
 axes.legend()
 
 # %%
-# :doc:`/guide/solvers` has real data and other packages, by time.
+# :doc:`/evidence/solvers` compares times on real data and with other packages.

@@ -1,9 +1,9 @@
 """
-Batches that arrive one after the other
-=======================================
+Learn from batches
+==================
 
-``partial_fit`` learns from a batch and forgets it.  After one pass its error
-is within a tenth of that of a fit which sees all data at once.
+``partial_fit`` learns from one batch at a time and does not keep it.  After
+one pass, the error is within a tenth of the error of a fit to all data.
 """
 
 # %%
@@ -19,7 +19,7 @@ X = X[np.random.default_rng(0).permutation(len(X))]
 whole = sf.NMF(16, random_state=0).fit(X)
 
 # %%
-# The error of the model on all data, after each batch of 100 images.
+# The error of the model on all data after each batch of 100 images.
 
 stream = sf.NMF(16, random_state=0)
 errors = []
@@ -46,4 +46,4 @@ axes.set(xlabel="images seen", ylabel="error on all images")
 axes.legend()
 
 # %%
-# :doc:`/guide/large` goes on with files and clusters.
+# :doc:`/guide/large` continues with files and clusters.

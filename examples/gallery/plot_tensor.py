@@ -2,12 +2,12 @@
 Visits by user, page and hour
 =============================
 
-A tensor has three modes or more.  The nonnegative CP decomposition explains it
-by few components, each with one profile in every mode.
+A tensor has three or more modes.  The nonnegative CP decomposition explains it
+by a few components, each with one profile per mode.
 """
 
 # %%
-# Three habits: morning, noon and evening.
+# Users have three habits: morning, noon and evening.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -45,4 +45,4 @@ for row, weight in enumerate(fit.weights):
     axes[row, 0].set_ylabel(f"{weight:.0f} visits")
 
 # %%
-# Sparse tensors are given by coordinates and values: :doc:`/guide/tensors`.
+# Pass sparse tensors as coordinates and values: :doc:`/guide/tensors`.

@@ -2,12 +2,12 @@
 Topics over time
 ================
 
-Dated documents, in three years of which one event has a month of its own.  The
-tensor of documents, terms and months gives every topic its course.
+Documents of three years, with one event that lasts a month.  The tensor of
+documents, terms and months shows how each topic changes over time.
 """
 
 # %%
-# Everyday topics, and a flood in July 2021.
+# The documents have everyday topics, and a flood in July 2021.
 
 import numpy as np
 from sklearn.feature_extraction.text import CountVectorizer
@@ -42,5 +42,5 @@ picture = sf.plotting.topics_over_time(
 )
 
 # %%
-# :doc:`/guide/dynamic` has headlines of twelve years, and what to do if topics
-# become months.
+# :doc:`/guide/dynamic` covers headlines of twelve years, and explains what to
+# do if topics become months.

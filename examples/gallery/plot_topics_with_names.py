@@ -1,14 +1,13 @@
 """
-Topics with your names
+Topics named by labels
 ======================
 
-Some documents say which topics they have, one or several.  TS-NMF gives each
-of these names a topic, and leaves two topics free for what the names do not
-cover.
+Some documents are labeled with one or more topics.  TS-NMF finds a topic for
+each of these names, and two free topics for everything else.
 """
 
 # %%
-# Texts drawn from five vocabularies; documents mix one or two of them.
+# The texts use five vocabularies; each document mixes one or two of them.
 
 import numpy as np
 from sklearn.feature_extraction.text import CountVectorizer
@@ -77,7 +76,7 @@ for _ in range(400):
     topics.append([str(name) for name in mine])
 
 # %%
-# A tenth of the documents is labeled, and only by the first three names.
+# A tenth of the documents is labeled, with only the first three names.
 
 known = ["space", "sport", "food"]
 labels = [
@@ -96,5 +95,5 @@ found = model.topics(vectorizer.get_feature_names_out(), n_terms=6)
 picture = sf.plotting.term_bars(found, n_terms=6, columns=3)
 
 # %%
-# The two free topics are music and law.  :doc:`/guide/guided` compares such
-# models.
+# The two free topics are music and law.  :doc:`/guide/guided` compares models
+# that use labels.

@@ -1,8 +1,8 @@
-"""The solver inside of cNMF: gene programs by consensus, with factorizations of ssnmf_fast.
+"""cNMF with the solvers of ssnmf_fast: gene programs by consensus.
 
     python examples/recipes/consensus.py
 
-measures both on generated counts. It needs the package cnmf.
+compares both on generated counts. It needs the package cnmf.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ Array = npt.NDArray[Any]
 
 
 class FastCNMF(cNMF):
-    """cNMF whose factorizations and fits are those of ssnmf_fast."""
+    """cNMF with the factorizations and fits of ssnmf_fast."""
 
     def _nmf(self, X: Any, nmf_kwargs: dict[str, Any]) -> tuple[Array, Array]:
         X = X.to_numpy() if isinstance(X, pd.DataFrame) else X
         loss = nmf_kwargs["beta_loss"]
-        # scikit-learn halves squared errors, too
+        # scikit-learn also halves squared errors
         half = 1.0 if loss == "frobenius" else 0.5
         given = {
             "S": L2(half * nmf_kwargs["alpha_W"]),
@@ -110,7 +110,7 @@ def consensus(
 
 
 def agreement(found: pd.DataFrame, spectra: Array) -> Array:
-    """Return, for every true program, the cosine of the nearest that was found."""
+    """Return, for every true program, the cosine with its best match."""
     genes = [int(name.removeprefix("gene")) for name in found.index]
     true = normalize(spectra[:, genes], "l2")
     return np.asarray(
@@ -119,7 +119,7 @@ def agreement(found: pd.DataFrame, spectra: Array) -> Array:
 
 
 def main() -> None:
-    """Compare cNMF as it is with the class above."""
+    """Compare cNMF with the class above."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cells", type=int, default=2000)
     parser.add_argument("--genes", type=int, default=3000)

@@ -1,9 +1,9 @@
-"""The solver inside of KeyNMF of turftopic: topics of the keywords that an encoder finds.
+"""KeyNMF of turftopic with the solvers of ssnmf_fast.
 
     python examples/recipes/key_topics.py
 
-The encoder here needs no download: it adds fixed random vectors of the words. Give a sentence
-encoder in its place. It needs the package turftopic.
+The encoder in this example needs no download: it adds fixed random vectors of the words. Use a
+sentence encoder instead. The example needs the package turftopic.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Array = npt.NDArray[Any]
 
 
 class FastKeywordNMF(KeywordNMF):
-    """The factorization of keywords by documents, by ssnmf_fast."""
+    """The factorization of documents x keywords with ssnmf_fast."""
 
     def fit_transform(self, keywords: list[dict[str, float]]) -> Array:
         """Learn topics, and return those of the documents."""
@@ -38,15 +38,15 @@ class FastKeywordNMF(KeywordNMF):
         return np.asarray(fit.representation_)
 
     def transform(self, keywords: list[dict[str, float]]) -> Array:
-        """Return the topics of documents by the learned components."""
+        """Return the topics of documents for the learned components."""
         if self.components is None:
-            # which says that there are none
+            # raises the error for unfitted models
             return super().transform(keywords)
         return sf.represent(self.vectorize(keywords), self.components)
 
 
 def fast_key_nmf(n_components: int, **parameters: Any) -> KeyNMF:
-    """Return a KeyNMF that factorizes by ssnmf_fast."""
+    """Return a KeyNMF that factorizes with ssnmf_fast."""
     model = KeyNMF(n_components, **parameters)
     model.model = FastKeywordNMF(
         n_components, seed=model.random_state, top_n=model.top_n
@@ -55,7 +55,7 @@ def fast_key_nmf(n_components: int, **parameters: Any) -> KeyNMF:
 
 
 class RandomEncoder:
-    """Adds up fixed random vectors of the words: texts that share words are near to each other."""
+    """Sum of fixed random vectors of the words: texts that share words are close to each other."""
 
     prompts = None
 
@@ -70,7 +70,7 @@ class RandomEncoder:
         return self._known[word]
 
     def encode(self, sentences: Sequence[str], **_: Any) -> Array:
-        """Return a row for each text."""
+        """Return one row per text."""
         words = [re.findall(r"\w+", text.lower()) for text in sentences]
         return np.array(
             [
@@ -95,7 +95,7 @@ def draw_texts(
 
 
 def purity(topics: Array, labels: Array) -> float:
-    """Return the share of texts whose largest topic has their label as the most common one."""
+    """Return the share of texts whose label is the most common one of their largest topic."""
     found = topics.argmax(axis=1)
     return float(
         sum(np.bincount(labels[found == k]).max() for k in np.unique(found))
@@ -104,7 +104,7 @@ def purity(topics: Array, labels: Array) -> float:
 
 
 def main() -> None:
-    """Compare KeyNMF as it is with that of this file, best of three factorizations."""
+    """Compare KeyNMF with the version above, best of three factorizations."""
     for count, n_components in ((3000, 10), (10000, 50)):
         texts, labels = draw_texts(count, topics=n_components)
         options = {

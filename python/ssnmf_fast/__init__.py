@@ -87,12 +87,12 @@ _LATE = ("extend", "io", "linalg", "metrics", "papers", "plotting", "results", "
 _SELECTION = ("choose_rank", "consensus", "verify")
 
 
-if not TYPE_CHECKING:  # type checkers have the names from above, and shall notice others
+if not TYPE_CHECKING:  # type checkers have the names from above, and report others
 
     def __getattr__(name: str) -> Any:
         if name in _LATE:
             return importlib.import_module(f".{name}", __name__)
-        if name in __all__:  # what is not imported above
+        if name in __all__:  # not imported above
             module = ".selection" if name in _SELECTION else ".estimators"
             return getattr(importlib.import_module(module, __name__), name)
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

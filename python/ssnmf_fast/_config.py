@@ -1,4 +1,4 @@
-"""Function :func:`show_config`: what is installed and in use."""
+"""Function :func:`show_config`: versions, compiler, instruction-set levels and threads."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ._version import __version__
 
 def config() -> dict[str, Any]:
     built = dict(dispatch.kernels.build_info())
-    best = [level for level in ("base", "v3", "v4") if level in _cpu.levels()][-1]
+    best = [level for level in ("base", "v3", "v4") if level in _cpu.levels][-1]
     hint = f" (built without {best}, the best of this processor: install it here, or build with "
     return {
         "ssnmf_fast": __version__,
@@ -25,7 +25,7 @@ def config() -> dict[str, Any]:
         "scipy": scipy.__version__,
         "platform": platform.platform(),
         "level in use": dispatch.level_in_use()
-        + (f"{hint}SSNMF_FAST_LEVELS=all)" if best not in _cpu.built_levels() else ""),
+        + (f"{hint}SSNMF_FAST_LEVELS=all)" if best not in _cpu.built_levels else ""),
         "levels available": ", ".join([*dispatch.available_levels(), "reference"]),
         "compiler": built["compiler"],
         "flags": built["flags"],

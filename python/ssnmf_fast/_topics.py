@@ -1,4 +1,4 @@
-"""Tables of the terms of the largest weight per topic."""
+"""Topics as tables of the terms with the largest weights."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ._common.optional import TABLES_HINT, require_package
 from ._data.border import check_integer
 from ._data.csr_file import CsrFile
 
-# Share of a class that stands out: at least the first, and the second or twice that of chance.
+# Least share of a class that stands out: the second, or twice chance, but at least the first.
 _STANDS_OUT = (0.2, 0.6)
 _TABLES_HINT = f"{TABLES_HINT}, or use to_rows"
 _COLUMNS = ["topic", "name", "rank", "term", "weight"]
@@ -31,15 +31,15 @@ class Topic:
     topic : int
         Number of the component.
     terms : tuple of str
-        Features of the largest weight, in falling order; none where a component explains nothing.
+        Features with the largest weights, in decreasing order; empty if it explains nothing.
     weights : tuple of float
         Their weights in the dictionary.
     shares : tuple of (label, float)
-        Share of every class in the topic, summing to 1; empty for a model without classes.
+        Share of each class in the topic, with sum 1; empty for a model without classes.
     name : str
-        What the topic is called; empty for a model whose topics have no names.
+        Name of the topic; empty for a model without names of topics.
     size : float or None
-        Share of the data that the topic explains; None where there are no data to tell.
+        Share of the data that the topic explains; None if unknown.
     """
 
     topic: int
@@ -51,9 +51,9 @@ class Topic:
 
     @property
     def leading(self) -> tuple[tuple[Any, float], ...]:
-        """At most two classes that the topic stands for, and their shares.
+        """At most two main classes of the topic, and their shares.
 
-        These are at least 0.6 or, of four classes and more, twice that of chance, and at least 0.2.
+        Shares are at least 0.6 or, with four or more classes, twice chance and at least 0.2.
         """
         low, high = _STANDS_OUT
         least = min(high, max(low, 2 / max(len(self.shares), 1)))
@@ -71,14 +71,14 @@ class Topic:
 
 
 def real_terms(topic: Topic) -> list[tuple[str, float]]:
-    """Return terms and weights of a topic without those whose weight is next to nothing."""
+    """Return terms and weights of a topic, without negligible ones."""
     least = _NEGLIGIBLE * max(topic.weights, default=0.0)
     pairs = zip(topic.terms, topic.weights, strict=True)
     return [(term, weight) for term, weight in pairs if weight > least]
 
 
 def numbered_names(topics: Iterable[Topic]) -> list[str]:
-    """Return names of topics that differ: the number of each and its terms."""
+    """Return a distinct name for each topic: its number and its terms."""
     terms = [(topic.topic, ", ".join(term for term, _ in real_terms(topic))) for topic in topics]
     return [f"{number}: {listed or '(no terms)'}" for number, listed in terms]
 
@@ -112,9 +112,9 @@ class Topics(tuple[Topic, ...]):
 
     @property
     def names(self) -> list[str]:
-        """A name for each topic: that of the model or of :meth:`named`, else its first three terms.
+        """Names of the topics: from the model, from :meth:`named`, or their first three terms.
 
-        Without terms it is "topic3"; where names repeat, the number of the topic follows.
+        A topic without terms is "topic3"; the number of the topic is added to repeated names.
         """
         names: list[str] = []
         for topic in self:
@@ -126,16 +126,16 @@ class Topics(tuple[Topic, ...]):
         return names
 
     def named(self, names: Sequence[str]) -> Topics:
-        """Return the topics with a name each."""
+        """Return the topics with these names."""
         return Topics([replace(t, name=name) for t, name in zip(self, names, strict=True)])
 
     def with_shares(self, classes: Sequence[Any], class_components: Array) -> Topics:
-        """Return the topics with shares of these classes: rows of (r, k), divided by their sums."""
+        """Return the topics with shares of classes: the rows of (r, k) divided by their sums."""
         rows = zip(self, divide_by_sums(class_components).tolist(), strict=True)
         return Topics([replace(t, shares=tuple(zip(classes, row, strict=True))) for t, row in rows])
 
     def with_sizes(self, weights: Array) -> Topics:
-        """Return the topics with their sizes: the weights, (r,), divided by their sum."""
+        """Return the topics with sizes: the weights, (r,), divided by their sum."""
         sizes = zip(self, divide_by_sums(weights, axis=0).tolist(), strict=True)
         return Topics([replace(topic, size=size) for topic, size in sizes])
 
@@ -170,7 +170,7 @@ class Records(list[Row]):
     """A list of named tuples."""
 
     def to_frame(self) -> Any:
-        """Return a pandas DataFrame with a row for each (needs pandas)."""
+        """Return a pandas DataFrame with one row per tuple (needs pandas)."""
         with require_package("pandas", TABLES_HINT):
             import pandas
         return pandas.DataFrame(self)
@@ -186,8 +186,8 @@ def make_topics(
 ) -> Topics:
     """Return the topics of a dictionary, (r, m), with `n_terms` terms each.
 
-    `classes` are (k,), and `class_components` (r, k) are the components over them.  Components that
-    are not `active`, (r,), explain nothing: their terms would be arbitrary, and are left out.
+    `class_components` (r, k) are the weights of the `classes` (k,) in the components.  Components
+    that are not `active` (r,) explain nothing, and get no terms.
     """
     count = min(check_integer(n_terms, "n_terms", 1), components.shape[1])
     names, described = names_of(feature_names, components.shape[1]), []
@@ -203,7 +203,7 @@ def make_topics(
 
 
 def amounts(S: Array, A: Array) -> Array:
-    """Return how much of each sample every topic explains, (n, r): S times the row sums of A."""
+    """Return how much each topic explains of each sample, (n, r): S times the row sums of A."""
     return np.asarray(np.asarray(S, dtype=np.float64) * A.sum(axis=1, dtype=np.float64))
 
 
@@ -214,8 +214,8 @@ def topic_shares(S: Array, A: Array) -> Array:
 def class_means(shares: Array, indicators: Matrix, weight: Array | None = None) -> Array:
     """Return the mean of the :func:`topic_shares` (n, r) over the samples of each class, (r, k).
 
-    `indicators` (n, k) are 1 where a sample has a class: one of several classes counts for each
-    in equal parts.  A class without samples has zeros.  `weight` (n,) are weights of the samples.
+    `indicators` (n, k) are 1 where a sample has a class; a sample with several is split evenly
+    between them.  A class without samples has zeros.  `weight` (n,) are weights of the samples.
     """
     members = sp.csr_array(indicators, dtype=np.float64, copy=True)
     members.eliminate_zeros()
@@ -253,7 +253,7 @@ def divide_by_sums(values: Array, axis: int = 1) -> Array:
 def arrays_for_pyldavis(
     X: Matrix | CsrFile, shares: Array, A: Array, vocabulary: list[str]
 ) -> dict[str, Any]:
-    """Return arguments of ``pyLDAvis.prepare``, of documents (n, m) with words and topic shares."""
+    """Return arguments of ``pyLDAvis.prepare`` for documents (n, m) that have words and topics."""
     blocks = X.blocks() if isinstance(X, CsrFile) else [(slice(len(shares)), X)]
     kept, lengths, frequency = [], [], np.zeros(A.shape[1])
     for rows, block in blocks:
@@ -265,8 +265,7 @@ def arrays_for_pyldavis(
         lengths.append(words[some])
     documents = np.concatenate(kept)
     if not documents.any():
-        why = "X has no document of which a topic explains something"
-        raise ValueError(f"{why}. Give documents with words that the fit knows.")
+        raise ValueError("No topic explains any document of X. Give documents with known words.")
     parts = (divide_by_sums(values) for values in (A, shares[documents]))
     topics, mixtures = (divide_by_sums(np.maximum(part, 1e-12)) for part in parts)  # for logarithms
     return {
@@ -279,7 +278,7 @@ def arrays_for_pyldavis(
 
 
 def count_copies(components: Array, cosine: float) -> int:
-    """Return the number of rows that are like an earlier one, up to their scale."""
+    """Return the number of rows that are similar to an earlier row, up to scale."""
     rows = components.astype(np.float64)
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     rows /= np.where(lengths > 0, lengths, 1)

@@ -1,9 +1,9 @@
-"""New losses and new models on the same engine: what code outside of this package builds on.
+"""New losses and models on the same engine, for code outside of this package.
 
 A *loss* is an object of a class derived from :class:`Loss`; :func:`register_loss` makes its name
-known to all functions and estimators.  A *model* is a list of relations, each of which means that a
-data matrix is approximated by the product of some factors; :func:`fit` fits them together.
-:func:`objective` is what :func:`ssnmf_fast.factorize` minimizes, at factors of your own.
+known to all functions and estimators.  A *model* is a list of relations: in each, a data matrix is
+approximated by the product of some factors; :func:`fit` fits them together.  :func:`objective`
+evaluates the objective of :func:`ssnmf_fast.factorize` at given factors.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from ._solver.weights import WeightsLike
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """Result of :func:`fit`: the factors by name, each with a row for each of its objects."""
+    """Result of :func:`fit`; the factors, by name, have one row per object."""
 
     factors: dict[str, Array]
     objective: list[tuple[int, float]]
@@ -54,7 +54,7 @@ def relation(
     coefficient: float = 1.0,
     n_threads: int | None = None,
 ) -> Relation:
-    """Say that X (n x m) is approximated by ``F @ G.T``.
+    """Return a relation: X (n x m) is approximated by ``F @ G.T``.
 
     Parameters
     ----------
@@ -87,12 +87,11 @@ def fit(
     verbose: int = 0,
     penalties: Mapping[str, Any] | None = None,
 ) -> Fit:
-    """Fit nonnegative factors to several relations: the sum of their weighted losses is minimized.
+    """Fit nonnegative factors to several relations, to minimize the sum of their weighted losses.
 
     The factor of the rows of the first relation is updated last in every iteration.  Factors that
     are not in `init` start at random; the other parameters are those of
-    :func:`ssnmf_fast.factorize`, but that `penalties` are counted once, whatever the size of the
-    data.
+    :func:`ssnmf_fast.factorize`, except that `penalties` do not grow with the size of the data.
 
     Examples
     --------
@@ -121,10 +120,10 @@ def fit(
             n_rows = r.term.view(position).shape[0]
             if sizes.setdefault(name, (n_rows, level))[0] != n_rows:
                 rows = f"{sizes[name][0]} rows in one relation and {n_rows} in another"
-                raise ValueError(f"factor {name!r} has {rows}; give data with as many.")
+                raise ValueError(f"factor {name!r} has {rows}; the numbers must be equal.")
     dtypes = {r.term.entries.csr_rows(slice(0, 1))[2].dtype for r in relations}
     if len(dtypes) > 1:
-        raise TypeError("the data of all relations must be float32, or all float64.")
+        raise TypeError("the data of all relations must have one dtype, float32 or float64.")
     (dtype,) = dtypes
     factors = {}
     for name, (n, level) in sizes.items():

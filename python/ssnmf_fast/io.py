@@ -1,4 +1,4 @@
-"""Data on disk, and vectorizers of fits that the command has saved."""
+"""Matrices on disk, and the vectorizers that the command saves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Models of single papers, to compare with them; others of :mod:`ssnmf_fast` predict better."""
+"""Models of individual papers, for comparison; others of :mod:`ssnmf_fast` predict better."""
 
 from __future__ import annotations
 

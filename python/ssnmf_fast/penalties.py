@@ -1,7 +1,7 @@
-"""Penalties of factors: sparse, small, orthogonal or smooth ones.
+"""Penalties that make factors sparse, small, orthogonal or smooth.
 
 Pass one of them, a list, or a mapping from factors ("S", "A", "B", "C") to them, as `penalties`.
-They add to the objective of :func:`ssnmf_fast.factorize`, and no solver but "mu" raises the sum.
+They add to the objective of :func:`ssnmf_fast.factorize`; only the solver "mu" may raise the sum.
 
 A penalty of S or C is multiplied by the number of features, and one of A or B by the number of
 samples, as in scikit-learn: the same coefficient suits data of any size.  In its notation ::
@@ -11,9 +11,9 @@ samples, as in scikit-learn: the same coefficient suits data of any size.  In it
     beta_loss = "kullback-leibler"
         penalties = [L1(alpha * q), L2(alpha * (1 - q) / 2)]
 
-Components have no scale of their own: S could shrink while A grows, and a penalty of S alone would
-have no minimum.  So as soon as one factor has a penalty, all factors need one that bounds the
-scale, which is L1 or L2, unless all components are given in one of the factors.
+The scale of components is arbitrary: S could shrink while A grows, and a penalty of S alone would
+have no minimum.  If one factor has a penalty, all factors therefore need one that bounds the scale,
+L1 or L2, unless all components are given in one of the factors.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Results of functions and methods, for type hints and ``isinstance``: no user constructs them."""
+"""Results of functions and methods, for type hints and ``isinstance``; not to be constructed."""
 
 from __future__ import annotations
 

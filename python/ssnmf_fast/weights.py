@@ -1,4 +1,4 @@
-"""Weights of the entries of a data matrix, without an n x m array where none is needed.
+"""Weights of the entries of a data matrix, without an n x m array unless it is needed.
 
 A weight multiplies the loss of its entry: the models minimize ``sum w_ij d(x_ij, z_ij)``.
 Pass one of these, a dense array, or None (all ones) as `X_weights` or `y_weights`.
@@ -17,23 +17,19 @@ __all__ = ["Base", "Missing", "Observed", "Outer", "base", "missing", "observed"
 
 
 def base(w0: float, extra: MatrixLike) -> Base:
-    """Weights ``w0 + extra[i, j]``: what was chosen counts more (Hu, Koren and Volinsky 2008).
+    """Weights ``w0 + extra[i, j]``: chosen items count more (Hu, Koren and Volinsky 2008).
 
     Parameters
     ----------
     w0 : float
-        The weight that all entries have, above 0.
+        Weight of every entry, above 0.
     extra : scipy.sparse matrix or array, or array_like, shape (n, m)
         Nonnegative weights to add; zeros take no memory.
-
-    Returns
-    -------
-    Base
 
     Raises
     ------
     TypeError, ValueError
-        If `w0` is no number, or not above 0.
+        If `w0` is not a number above 0.
 
     Examples
     --------
@@ -49,17 +45,13 @@ def base(w0: float, extra: MatrixLike) -> Base:
 
 
 def observed(pattern: MatrixLike) -> Observed:
-    """Weights of the observed entries; all others are missing.
+    """Weights of observed entries; all others are missing.
 
     Parameters
     ----------
     pattern : scipy.sparse matrix or array, or array_like of bool, shape (n, m)
-        The stored entries of a sparse matrix are the observed ones, and their values (nonnegative)
-        the weights.  Those that the data lack are observed zeros.
-
-    Returns
-    -------
-    Observed
+        The stored entries of a sparse matrix are observed, and their nonnegative values are the
+        weights.  Observed entries that are not stored in the data are zeros.
 
     Examples
     --------
@@ -78,18 +70,14 @@ def missing(pattern: MatrixLike) -> Missing:
     Parameters
     ----------
     pattern : scipy.sparse matrix or array, or array_like of bool, shape (n, m)
-        The nonzero entries are the missing ones.
-
-    Returns
-    -------
-    Missing
+        The nonzero entries are missing.
 
     Examples
     --------
     >>> import numpy as np
     >>> import ssnmf_fast as sf
     >>> X = np.outer([1, 2, 3], [1, 2, 3, 4])
-    >>> X[1, 2] = 100  # a wrong value, which is 6 in truth
+    >>> X[1, 2] = 100  # a wrong value; the true one is 6
     >>> fit = sf.factorize(X, n_components=1,
     ...                    X_weights=sf.weights.missing(X == 100))
     >>> round((fit.S @ fit.A)[1, 2])
@@ -107,10 +95,6 @@ def outer(rows: Matrix = None, columns: npt.ArrayLike | None = None) -> Outer:
         Nonnegative weights of the samples; None stands for ones.
     columns : array_like, shape (m,), optional
         Nonnegative weights of the features; None stands for ones.
-
-    Returns
-    -------
-    Outer
 
     Examples
     --------

@@ -160,7 +160,7 @@ class TestRatings:
         assert complete(path, tmp_path / "out", "--rank", "1") == 0
         err = capsys.readouterr().err
         assert f"all {len(lines)} ratings are 4" in err
-        assert "ssnmf_fast.Recommender finds what to recommend" in err
+        assert "use ssnmf_fast.Recommender" in err
         assert err.count("\n") == 1
         rows = rows_of(tmp_path / "out" / "highest_predictions.csv")
         assert {row["predicted rating"] for row in rows} == {"4"}
@@ -289,7 +289,7 @@ class TestMatrix:
         scipy.io.mmwrite(tmp_path / "data.mtx", sp.coo_array((rng.random(3 * n), places), (n, n)))
         quick = ["--rank", "1", "--test-size", "0", "--max-iter", "2"]
         assert complete(tmp_path / "data.mtx", tmp_path / "out.npy", *quick) == 2
-        assert "the ending .npz, for its factors" in error_line(capsys)
+        assert "the ending .npz to write its factors" in error_line(capsys)
         assert complete(tmp_path / "data.mtx", tmp_path / "out.npz", *quick) == 0
         assert sf.load(tmp_path / "out.npz").shape == (n, n)
 

@@ -166,7 +166,7 @@ class TestSharesOfData:
         names = ["2", "9", "10"]  # in natural order
         members = np.array(labels)[:, None] == names
         self.check(tmp_path, shares_of(tmp_path / "out", X), names, members)
-        assert "all 30 samples with labels, hidden ones and others" in page
+        assert "all 30 samples with labels, hidden or not" in page
 
     @pytest.mark.slow
     def test_several_labels(self, tmp_path: Path) -> None:
@@ -176,7 +176,7 @@ class TestSharesOfData:
         members = np.array([["a" in one, "b" in one] for one in labels]).astype(float)
         members /= np.maximum(members.sum(axis=1, keepdims=True), 1)
         self.check(tmp_path, shares_of(tmp_path / "out", X), ["a", "b"], members)
-        assert "A sample of several labels counts for each in equal parts." in page
+        assert "A sample with several labels is split evenly between them." in page
 
     @pytest.mark.slow
     def test_fit_that_saw_no_label(self, tmp_path: Path) -> None:

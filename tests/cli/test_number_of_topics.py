@@ -110,7 +110,7 @@ def test_fit_finds_the_number_of_topics(
     assert re.search(r"(?m)^3 topics, \d to \d would do; --rank sets it$", printed.out)
     assert re.search(r"choose_rank: topic 1/\d+, gain 0, \S+ s, about \d+ s left", printed.err)
     page = (tmp_path / "o" / "report.html").read_text(encoding="utf-8")
-    assert "the shaded numbers would do. Larger is better." in page
+    assert "any number in the shaded range will do. Larger is better." in page
     assert (tmp_path / "o" / "ranks.png").read_bytes() in decoded_images(page)
     settings = json.loads((tmp_path / "o" / "metrics.json").read_text("utf-8"))["settings"]
     assert settings["rank"] == "auto"
@@ -202,7 +202,7 @@ def test_ranks(text: str, ranks: Any, capsys: pytest.CaptureFixture[str]) -> Non
         assert build_parser().parse_args(arguments).ranks == ranks
         return
     assert main(arguments) == 2
-    assert "must be numbers of topics as 5,10,20" in capsys.readouterr().err
+    assert "must be numbers of topics such as 5,10,20" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("share", ["0", "1", "x"])

@@ -132,7 +132,7 @@ def test_a_matrix_and_a_file_of_dates(tmp_path: Path) -> None:
         ([], "day", "has no column 'day'; its columns are: date, body"),
         ([], "body", "body[0] is 'cat dog pet vet word0', which is not a date; expected dates"),
         (["--freq", "eon"], "date", "argument --freq: must be hour, day, week, month"),
-        (["--freq", "0 weeks"], "date", "or a multiple as '2 weeks', or a number of slices"),
+        (["--freq", "0 weeks"], "date", "or a multiple such as '2 weeks', or a number of slices"),
         (["--method", "lda"], "date", "argument --method"),
         (["--freq", "1"], "date", "argument --freq: must be hour"),
         (["--freq", "year"], "date", "all times lie in one slice"),

@@ -94,7 +94,7 @@ class TestDuplicates:
         table = written(tmp_path / "a.csv", "x,i0,10\nx,i1,3\nx,i0,12\nx,i0,\nx,i0,17\n")
         out = tmp_path / "out"
         assert complete(table, out, "--duplicates", how, "--exact") == 0
-        assert "2 more of the same pairs" in capsys.readouterr().out
+        assert "2 repeated pairs" in capsys.readouterr().out
         counts = {row["user"]: int(row["ratings"]) for row in rows_of(out / "users.csv")}
         assert counts["x"] == 2
         merged = written(tmp_path / "b.csv", f"x,i0,{value}\nx,i1,3\n")

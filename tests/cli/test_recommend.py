@@ -64,8 +64,8 @@ def test_what_is_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert recommend(data, tmp_path / "out", "--rank", "2", "--no-neighbors") == 0
     text = capsys.readouterr().out
     assert "columns   user 'userId', item 'movieId', value 'rating'" in text
-    assert "more of the same pairs, merged with these" in text
-    assert "ratings from 1 to 5, of which low ones mean that an item was not liked" in text
+    assert "repeated pairs, merged with these" in text
+    assert "ratings from 1 to 5; low ratings mean that an item was not liked" in text
     assert "rank 2, unseen weight 4, ridge 0.02" in text
     assert "popular items" in text
     assert "similar items" not in text
@@ -84,7 +84,7 @@ def test_report(tmp_path: Path) -> None:
     more = ["--nonnegative", "--rank", "3", "--quiet", "--users", "7,8"]
     assert recommend(written(tmp_path / "a.csv"), tmp_path / "out", *more) == 0
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
-    for part in ("Validation", "popular items", "Examples", "The items of the largest weight"):
+    for part in ("Validation", "popular items", "Examples", "The items with the largest weights"):
         assert part in page
     first = next(row for row in rows_of(tmp_path / "out" / "recommendations.csv"))
     assert "<td>7</td><td>" in page
@@ -175,7 +175,7 @@ def test_new_users(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[s
     captured = capsys.readouterr()
     assert "Lists of items for 3 users" in captured.out
     assert "2 of 5 items of " in captured.err
-    assert "1 of 3 users have no other, and get popular items" in captured.err
+    assert "1 of 3 users have no others, and get popular items" in captured.err
     histories = {"zoe": {"3": 5, "6": 4}, "bo": {"1": 5}, "mo": {}}
     expected = sf.load(folder / "model.npz").recommend(histories, 3).to_rows()
     found = rows_of(tmp_path / "l.csv")

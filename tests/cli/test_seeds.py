@@ -87,20 +87,20 @@ def test_yaml(
         assert "twice in one mapping; merge the two" in capsys.readouterr().err
     file.write_text("pets: [cat\n", encoding="utf-8")
     assert main([*given, str(tmp_path / "no")]) == 2
-    assert "is no YAML" in capsys.readouterr().err
+    assert "is not YAML" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
     ("seeds", "more", "message"),
     [
-        ("{", (), "is no JSON"),
+        ("{", (), "is not JSON"),
         ('{"pets": ["cat"], "money": ["bank"], "pets": ["dog"]}', (), "has 'pets' twice"),
         ('{"pets": {"cat": 2, "cat": 1}, "money": ["bank"]}', (), "has 'cat' twice"),
         ('{"\u00e9": ["cat"], "e\u0301": ["bank"]}', (), "has '\u00e9' twice"),
-        (["cat"], (), "holds no seeds"),
-        ({"pets": "cat"}, (), "holds no seeds"),
-        ({"pets": [1], "money": ["bank"]}, (), "holds no seeds"),
-        ({"pets": {"cat": "2"}}, (), "holds no seeds"),
+        (["cat"], (), "has no seeds"),
+        ({"pets": "cat"}, (), "has no seeds"),
+        ({"pets": [1], "money": ["bank"]}, (), "has no seeds"),
+        ({"pets": {"cat": "2"}}, (), "has no seeds"),
         ({"pets": ["cat"]}, (), "expected two or more"),
         (SEEDS | {"golf": ["putter"]}, (), "No sample has a seed of the topic 'golf'"),
         (SEEDS, ("--labels", "kind"), "which is not one of the topics of seeds"),

@@ -137,7 +137,7 @@ class TestRoundTrip:
             fill(copy, "kind", delimiter=how, encoding=encoding)
             more = ["--more-labels", str(copy), "--out", str(out)]
             assert main(["fit", *given[:-1], *more]) == 0
-            warned = "not utf-8, and is read as cp1252" in capsys.readouterr().err
+            warned = "not utf-8; it is read as cp1252" in capsys.readouterr().err
             assert warned == (encoding == "cp1252")
             assert metrics(out)["labeled"] == LABELED + 4
 
@@ -240,7 +240,7 @@ class TestErrors:
         data = write(tmp_path / "a.csv", [header, *rows])
         given = ["suggest", data, "--text", "body", "--labels", "prediction", "--min-df", "1"]
         assert main([*given, "--out", str(tmp_path / "todo.csv")]) == 2
-        assert "a column 'prediction' of its own" in error_line(capsys)
+        assert "already has a column 'prediction'" in error_line(capsys)
 
     def test_nothing_to_label(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         data = write(tmp_path / "a.csv", texts("kind")[: LABELED + 1])
@@ -287,5 +287,5 @@ class TestLearning:
         given = ["suggest", data, "--text", "body", "--labels", "kind", "--min-df", "1"]
         assert main([*given, "--out", str(tmp_path / "todo.csv")]) == 0
         printed = capsys.readouterr().out
-        assert "the accuracy cannot be estimated from so few labels" in printed
+        assert "the accuracy cannot be estimated from too few labels" in printed
         assert "more labels" not in printed.replace("--more-labels", "")

@@ -228,9 +228,7 @@ class TestRows:
         assert main(["fit", str(data), "--rank", "1", "--out", out]) == 0
         capsys.readouterr()
         assert main(["predict", out, str(data), "--out", f"{out}/p.csv"]) == 0
-        assert "1 of 6 samples have no value but NaN (the first is sample 2)" in (
-            capsys.readouterr().err
-        )
+        assert "1 of 6 samples have only NaN (the first is sample 2)" in capsys.readouterr().err
 
 
 class TestIds:

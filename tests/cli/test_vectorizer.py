@@ -210,13 +210,13 @@ class TestTerms:
     @pytest.mark.parametrize(
         ("more", "message"),
         [
-            (["--ngram", "2,1"], "the larger one last"),
+            (["--ngram", "2,1"], "the larger last"),
             (["--ngram", "0"], "numbers of words"),
             (["--ngram", "1,2,3"], "numbers of words"),
             (["--ngram", "x"], "numbers of words"),
-            (["--token-pattern", "["], "no regular expression"),
+            (["--token-pattern", "["], "not a regular expression"),
             (["--token-pattern", "(a)(b)"], "at most one group"),
-            (["--token-pattern", "a*"], "must not match the empty text"),
+            (["--token-pattern", "a*"], "must not match empty text"),
             (["--token-pattern", "zzz"], "--token-pattern zzz"),
             (["--delimiter", "::"], "one character, or tab"),
             (["--encoding", "rot13"], "must be an encoding such as utf-8"),
@@ -254,7 +254,7 @@ def test_damaged_files_are_refused(
     assert main(["predict", str(tmp_path / "out"), str(table), "--out", out]) == 2
     assert "metrics.json was not written by `ssnmf-fast fit`: lists or" in error_line(capsys)
     assert fit(table, tmp_path / "new", "--token-pattern", "[") == 2
-    assert "no regular expression" in error_line(capsys)
+    assert "not a regular expression" in error_line(capsys)
 
 
 # Words of one syllable and of several, with marks that no letter has in the form NFC of Unicode.

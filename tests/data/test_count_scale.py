@@ -80,5 +80,5 @@ def test_integers_are_counts_up_to_a_common_factor(values):
 def test_empty_and_tiny_data():
     assert find_count_scale(np.zeros((3, 2))) == 1
     assert find_count_scale(sp.csr_array((3, 2))) == 1
-    with pytest.raises(ValueError, match="too small to be brought to the scale of counts"):
+    with pytest.raises(ValueError, match="too small to be scaled to counts"):
         find_count_scale(np.array([[5e-324, 5e-324, 1.0]]))

@@ -69,7 +69,7 @@ def fitted(kind, *, X=GOOD, y=("a", "b", "a", "b", None), **parameters):
 def test_models_of_complete_data_name_those_that_take_holes(kind, first):
     model, y = getattr(estimators, kind)(**first), [0, 1, 0, 1, -1]
     for form in (np.asarray, sp.csr_array, sp.coo_array):
-        with pytest.raises(ValueError, match=rf"X contains NaN, and {kind} takes .* use NMF"):
+        with pytest.raises(ValueError, match=rf"X contains NaN, but {kind} does not .* use NMF"):
             model.fit(form(changed((2, 1), np.nan)), y)
     texts = np.array([["a whole document " * 100] * 4] * 5, dtype=object)
     with pytest.raises(

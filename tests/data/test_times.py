@@ -156,7 +156,7 @@ def sum_by_day(starts, counts, prevalence):
         (["200402"], "years or YYYYMMDD; pandas.to_datetime"),
         (["10102020"], "years or YYYYMMDD"),
         ([1612137600], r"unit='s'"),
-        (["44197"], "in Excel, days"),
+        (["44197"], "from Excel, of days"),
         (np.ma.array(["2020-01-01", "2020-01-02"], mask=[0, 1]), "masked"),
     ],
 )
@@ -394,7 +394,7 @@ def test_slices_before_1970_and_with_gaps():
 
 
 def test_a_wrong_year_is_named():
-    with pytest.raises(ValueError, match=r"times\[1\] is 0203-01-01.*Is a year wrong"):
+    with pytest.raises(ValueError, match=r"times\[1\] is 0203-01-01.*Correct a wrong year"):
         slices(["2004-01-01", "0203-01-01"], "day")
     with pytest.raises(ValueError, match="lie within 2 seconds"):
         slices(["2004-01-01T00:00:00", "2004-01-01T00:00:01"], 3)

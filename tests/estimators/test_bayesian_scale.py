@@ -131,7 +131,7 @@ def test_components_that_explain_nothing(counts, tmp_path):
     model = sf.papers.SupervisedBayesianNMF(
         n_components=8, A_shape=0.5, **FIXED | {"max_iter": 300}
     )
-    with pytest.warns(UserWarning, match="Of the 8 components 4 explain nothing") as caught:
+    with pytest.warns(UserWarning, match="Of the 8 components, 4 explain nothing") as caught:
         model.fit(X, y)
     assert caught[0].filename == __file__
     active = model.active_components_

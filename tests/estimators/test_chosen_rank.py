@@ -68,9 +68,9 @@ def test_batches() -> None:
         (sf.NMF("auto"), X.toarray(), r"sparse matrix; got ndarray.*choose_rank\(X, ranks\)"),
         (sf.BayesianNMF("auto"), X.toarray(), r"sparse matrix; .*choose_rank\(X, ranks\)"),
         (sf.NMF("auto"), sp.csr_array((3, 4)), "no entry above 0"),
-        (sf.NMF("auto", fixed_components=np.ones((1, 120))), X, "fixed_components is an array"),
-        (sf.NMF("auto", A_support=np.ones((2, 120))), X, "A_support is an array.*their number"),
-        (sf.NMF("auto", init=(np.ones((200, 2)), np.ones((2, 120)))), X, "init is an array"),
+        (sf.NMF("auto", fixed_components=np.ones((1, 120))), X, "fixed_components has a row"),
+        (sf.NMF("auto", A_support=np.ones((2, 120))), X, "A_support has a row.*cannot be .auto."),
+        (sf.NMF("auto", init=(np.ones((200, 2)), np.ones((2, 120)))), X, "init has a row"),
     ],
 )
 def test_what_is_refused(model: Any, data: Any, message: str) -> None:

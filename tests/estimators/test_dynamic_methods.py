@@ -153,5 +153,5 @@ class TestIntervals:
         with pytest.raises(ValueError, match="level must be above 0 and below 1"):
             model.intervals(X, TIMES, level=1)
         late = MONTH > 3
-        with pytest.raises(ValueError, match="32 slices from 2001-05 on, and the fit had 36"):
+        with pytest.raises(ValueError, match="32 slices starting at 2001-05, and the fit had 36"):
             model.intervals(X[late], TIMES[late])

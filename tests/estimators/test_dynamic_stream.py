@@ -213,14 +213,14 @@ class TestErrors:
                 call(X[:2], TIMES[:1])
             with pytest.raises(ValueError, match="Negative values"):
                 call(-X, TIMES)
-        with pytest.raises(ValueError, match=r"earlier and new times span .*Is a year wrong"):
+        with pytest.raises(ValueError, match=r"earlier and new times span .*Correct a wrong year"):
             new(freq="hour").fit(X, TIMES).partial_fit(X[:1], ["1900-01-01"])
         assert vars(model) == before
 
     def test_a_number_of_slices(self):
         model = new(freq=5).fit(X[EARLY], TIMES[EARLY])
         for call in (model.partial_fit, model.prevalence):
-            with pytest.raises(ValueError, match="freq=5 cuts the time of a fit into parts"):
+            with pytest.raises(ValueError, match="freq=5 divides the time of one fit"):
                 call(X, TIMES)
 
     def test_spoiled_statistics(self, tmp_path):

@@ -138,7 +138,7 @@ class TestDegenerateTopics:
     @pytest.mark.parametrize(
         ("loss", "message"),
         [
-            ("frobenius", r"Of the 10 topics \d+ resemble others"),
+            ("frobenius", r"Of the 10 topics, \d+ resemble others"),
             ("kullback-leibler", "n_components=10 is near or above the number of slices"),
         ],
     )

@@ -149,7 +149,7 @@ def test_bad_input_is_refused(digits):
         _model().fit(X)
     with pytest.raises(ValueError, match="y has one class only"):
         _model().fit(X, np.ones(600))
-    with pytest.raises(ValueError, match="every label marks all labeled samples or none"):
+    with pytest.raises(ValueError, match="No label in y separates labeled samples"):
         _model().fit(X, np.ones((600, 2)))
     with pytest.raises(ValueError, match="alpha has shape"):
         _model().fit(X, alpha=np.ones((3, 2)))

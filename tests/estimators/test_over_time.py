@@ -127,7 +127,7 @@ def test_documents_and_peaks(over_time: Any) -> None:
 
 
 def test_notes_of_small_slices(model: Any, over_time: Any) -> None:
-    note = "12 of 12 slices have fewer than 50 documents a topic: their words are for reading"
+    note = "12 of 12 slices have fewer than 50 documents per topic: their words are for reading"
     assert over_time.notes[0].startswith(note)
     assert over_time.notes[0] in repr(over_time)
     assert "2 topics, 600 documents, 12 slices from 2001-01 to 2001-12" in repr(over_time)
@@ -249,7 +249,7 @@ def test_refusals(model: Any, over_time: Any, tmp_path: Any) -> None:
     refused(TypeError, "model must be fitted", "NMF", X, TIMES)
     tensor = sf.NonnegativeCP(1, max_iter=5, tol=0).fit(np.ones((2, 3, 4)))
     refused(TypeError, "model must be fitted", tensor, X, TIMES)
-    refused(ValueError, "components_ below 0", PCA(2).fit(X.toarray()), X, TIMES)
+    refused(ValueError, "negative components_", PCA(2).fit(X.toarray()), X, TIMES)
     refused(ValueError, "times has 3 entries and X has 600", model, X, TIMES[:3])
     refused(ValueError, "by has 3 entries and X has 600", model, X, TIMES, by=CLASSES[:3])
     refused(ValueError, "X has 3 features", model, X[:, :3], TIMES)

@@ -216,7 +216,7 @@ def test_single_missing_entries_have_no_say(digits):
     ],
     ids=lambda model: type(model).__name__,
 )
-@pytest.mark.filterwarnings("ignore:Of the 4 components 4 explain nothing:UserWarning")
+@pytest.mark.filterwarnings("ignore:Of the 4 components, 4 explain nothing:UserWarning")
 def test_data_without_anything_predict_how_frequent_the_classes_are(model):
     X, y = np.zeros((20, 3)), np.arange(20) % 4 > 0
     np.testing.assert_allclose(model.fit(X, y).predict_proba(X)[:, 1], 0.75, atol=0.05)

@@ -120,7 +120,7 @@ class TestToPyldavis:
 
     def test_errors(self) -> None:
         model = sf.NMF(2, **QUICK).fit(self.X)
-        with pytest.raises(ValueError, match="X has no document of which a topic explains"):
+        with pytest.raises(ValueError, match="No topic explains any document of X"):
             model.to_pyldavis(np.zeros((2, 16)))
         with pytest.raises(ValueError, match="feature_names holds 1 names"):
             model.to_pyldavis(self.X, ["a"])

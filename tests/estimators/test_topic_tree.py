@@ -95,9 +95,9 @@ def test_bad_calls(tree: sf.trees.TopicTree) -> None:
     X, kinds = texts()
     with pytest.raises(ValueError, match="level is 2; there are 2"):
         tree.topics(2)
-    with pytest.raises(ValueError, match="that grow"):
+    with pytest.raises(ValueError, match="increasing numbers"):
         sf.trees.topic_tree(X, [5, 5])
-    with pytest.raises(ValueError, match="that grow"):
+    with pytest.raises(ValueError, match="increasing numbers"):
         sf.trees.topic_tree(X, [])
     for levels in (5, "ab"):
         with pytest.raises(TypeError, match=r"levels must be a sequence, such as \[5, 20\]"):

@@ -102,7 +102,7 @@ def test_spoiled_files_are_refused(spoil, kept, path):
     header, arrays = _contents(kept)
     spoil(header, arrays)
     _rewrite(path, header, arrays)
-    with pytest.raises(ValueError, match="is damaged, or is no model"):
+    with pytest.raises(ValueError, match="is damaged, or was not written"):
         sf.load(path)
 
 
@@ -139,7 +139,7 @@ def test_spoiled_files_of_bayesian_models_are_refused(spoil, data, path):
     header, arrays = _contents(path)
     spoil(header, arrays)
     _rewrite(path, header, arrays)
-    with pytest.raises(ValueError, match="is damaged, or is no model"):
+    with pytest.raises(ValueError, match="is damaged, or was not written"):
         sf.load(path)
 
 
@@ -162,7 +162,7 @@ def test_spoiled_slices_are_refused(spoil, data, path):
     header, arrays = _contents(path)
     spoil(header, arrays)
     _rewrite(path, header, arrays)
-    with pytest.raises(ValueError, match="is damaged, or is no model"):
+    with pytest.raises(ValueError, match="is damaged, or was not written"):
         sf.load(path)
 
 
@@ -367,7 +367,7 @@ def _foreign_zip():
 )
 def test_garbage_is_refused(content, path):
     path.write_bytes(content)
-    with pytest.raises(ValueError, match="is damaged, or is no model"):
+    with pytest.raises(ValueError, match="is damaged, or was not written"):
         sf.load(path)
 
 
@@ -376,7 +376,7 @@ def test_cut_and_flipped_files_are_refused(data, path):
     whole = path.read_bytes()
     for content in (whole[: len(whole) // 2], whole[:200] + b"\xff" * 50 + whole[250:]):
         path.write_bytes(content)
-        with pytest.raises(ValueError, match="is damaged, or is no model"):
+        with pytest.raises(ValueError, match="is damaged, or was not written"):
             sf.load(path)
 
 
@@ -388,7 +388,7 @@ def test_a_damaged_directory_of_the_file_is_refused(data, path):
     place = int.from_bytes(whole[end + 16 : end + 20], "little")
     for wrong in (place + 1000, 2**31, 2**32 - 1):
         path.write_bytes(whole[: end + 16] + wrong.to_bytes(4, "little") + whole[end + 20 :])
-        with pytest.raises(ValueError, match="is damaged, or is no model"):
+        with pytest.raises(ValueError, match="is damaged, or was not written"):
             sf.load(path)
 
 

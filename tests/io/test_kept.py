@@ -176,6 +176,6 @@ def test_what_could_not_be_loaded_is_not_saved(tmp_path):
         replace(completion, lower="none"),
         replace(completion, observed=completion.observed[:3]),
     ):
-        with pytest.raises(ValueError, match="cannot be saved, nothing could load it: "):
+        with pytest.raises(ValueError, match="cannot be saved, as load would fail: "):
             sf.save(wrong, tmp_path / "wrong.npz")
         assert not (tmp_path / "wrong.npz").exists()

@@ -63,7 +63,7 @@ def _intervals(model):
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:Of the .* topics .* resemble others:UserWarning")
+@pytest.mark.filterwarnings("ignore:Of the .* topics, .* resemble others:UserWarning")
 @each("name", FITS)
 def test_estimators_come_back(name, data, path):
     X, _ = data

@@ -14,7 +14,7 @@ import ssnmf_fast as sf
 def test_files_of_another_kind(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "x.html"
     path.write_bytes(content)
-    with pytest.raises(ValueError, match="is no model that") as caught:
+    with pytest.raises(ValueError, match="was not written by") as caught:
         sf.load(path)
     assert "pickle" not in str(caught.value)
 
@@ -43,5 +43,5 @@ def test_statistics_that_do_not_fit(name: str, axis: int, tmp_path: Path) -> Non
     key = f"array/stream_statistics_/{name}"
     arrays[key] = np.delete(arrays[key], 0, axis=axis)
     np.savez(path, **arrays)
-    with pytest.raises(ValueError, match="is damaged, or is no model"):
+    with pytest.raises(ValueError, match="is damaged, or was not written"):
         sf.load(path)

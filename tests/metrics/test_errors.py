@@ -57,8 +57,8 @@ def changed(value: float) -> np.ndarray:
     ("S", "labels", "error", "message"),
     [
         (changed(-1), LABELS, ValueError, r"S\[2, 1\] = -1"),
-        (changed(np.nan), LABELS, ValueError, "S contains NaN at .*; here fill it"),
-        (sp.csr_array(changed(np.nan)), LABELS, ValueError, "S contains NaN at .*; here fill it"),
+        (changed(np.nan), LABELS, ValueError, "S contains NaN at .*. Fill it here"),
+        (sp.csr_array(changed(np.nan)), LABELS, ValueError, "S contains NaN at .*. Fill it here"),
         (changed(np.inf), LABELS, ValueError, r"S contains infinity at \[2, 1\]"),
         ([[1.0], [1.0, 2.0]], LABELS, ValueError, "S has rows of different lengths"),
         (GOOD[0], LABELS, ValueError, "S must have two dimensions"),

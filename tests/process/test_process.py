@@ -191,7 +191,7 @@ def test_a_build_for_a_better_processor_warns_and_works():
     code = """
 import sys, types, warnings
 cpu = types.ModuleType("ssnmf_fast._cpu")
-cpu.levels, cpu.built_levels = lambda: ["base"], lambda: ["v4"]
+cpu.levels, cpu.built_levels = ("base",), ("v4",)
 sys.modules["ssnmf_fast._cpu"] = cpu
 with warnings.catch_warnings(record=True) as caught:
     import ssnmf_fast as sf

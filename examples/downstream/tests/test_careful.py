@@ -1,4 +1,4 @@
-"""The sub-class: in pipelines, searches, with sparse and dense data, pickled."""
+"""The subclass: pipelines, searches, sparse and dense data, pickles."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def pipeline(tickets: Any) -> Pipeline:
     return steps.fit(tickets.texts, tickets.queues)
 
 
-def test_doubtful_samples_are_left_to_people(pipeline: Pipeline, new: Any) -> None:
+def test_doubtful_samples_are_marked(pipeline: Pipeline, new: Any) -> None:
     probability = pipeline.predict_proba(new.texts).max(axis=1)
     limit = float(np.median(probability))
     predicted = copy.deepcopy(pipeline).set_params(carefulclassifier__min_probability=limit)
@@ -85,7 +85,7 @@ def test_pickles_come_back(pipeline: Pipeline, new: Any) -> None:
 
 
 def test_files_are_for_classes_of_ssnmf_fast(pipeline: Pipeline, tmp_path: Path) -> None:
-    """A file never names code to import, so a sub-class keeps its model in another way."""
+    """A file never names code to import, so a subclass saves its model in another way."""
     with pytest.raises(TypeError, match="CarefulClassifier cannot be saved"):
         sf.save(pipeline[-1], tmp_path / "model.npz")
     assert list(tmp_path.iterdir()) == []

@@ -1,4 +1,4 @@
-"""The program's own class: what it predicts, its files, pickles, and equal results."""
+"""The composed class: predictions, files, pickles, and equal results."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Types that mypy sees through the installed package.
 
-`python -m mypy` checks this file in strict mode: an ignored error that is none is an error too, so
-that names which turn into Any are noticed.
+`python -m mypy` checks this file in strict mode. An unused `type: ignore` is an error, so a name
+that turns into Any is noticed.
 """
 
 from __future__ import annotations

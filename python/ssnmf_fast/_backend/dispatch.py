@@ -33,7 +33,7 @@ def available_levels() -> list[str]:
     """Return the levels that this build has and this processor can run, slowest first."""
     from .. import _cpu
 
-    usable = {*_cpu.levels()} & {*_cpu.built_levels()}
+    usable = {*_cpu.levels} & {*_cpu.built_levels}
     return [level for level in _ORDER if level in usable]
 
 

@@ -1,1 +1,1 @@
-"""Data as the kernels take them: checks, sparse matrices, files, weights of entries, threads."""
+"""Data for the kernels: checks, sparse matrices, files, weights of entries, threads."""

@@ -1,8 +1,8 @@
-"""Arrays and sparse matrices as callers give them: parts that the code behind may trust.
+"""Checks of arrays and sparse matrices from callers.
 
-No masks, real numbers in the byte order of this machine, and indices that lie within the shape:
-SciPy, scikit-learn and the kernels follow the indices of a sparse matrix without looking, and a
-wrong one reads or writes outside of their arrays.  Every argument passes through here first.
+Results have no masks, real numbers in native byte order, and indices within the shape: SciPy,
+scikit-learn and the kernels do not check the indices of a sparse matrix, and a wrong index reads
+or writes outside of an array.  Every argument is checked here first.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from .._backend.dispatch import kernels
 from .._common.arrays import Array, Matrix, MatrixLike
 from .._common.text import listed, short
 
-MOST = np.iinfo(np.int32).max  # what the indices of the kernels can count
+MOST = np.iinfo(np.int32).max  # limit of the indices of the kernels
 _COMPRESSED = {"csr": sp.csr_array, "csc": sp.csc_array, "bsr": sp.bsr_array}
 
 Parts = tuple[Array, Array, Array]  # values, rows and columns of entries
 
 
 class OnDisk:
-    """A matrix that stays on disk: no array, but some functions take it."""
+    """A matrix that stays on disk: not an array, but some functions take it."""
 
     dtype: np.dtype[Any]
 
@@ -34,7 +34,7 @@ class OnDisk:
         raise NotImplementedError
 
 
-DataLike: TypeAlias = MatrixLike | OnDisk  # what takes matrices on disk, too
+DataLike: TypeAlias = MatrixLike | OnDisk
 
 
 def on_disk_error(user: str, name: str = "X") -> TypeError:
@@ -85,8 +85,8 @@ def as_array(
         wrong = [one for one, column in pairs if not _are_numbers(column)]
         raise TypeError(
             f"{name} has columns that are not numbers: {listed(wrong)} "
-            f"({str(error).partition(', not')[0]}). Encode them, as scikit-learn's OneHotEncoder "
-            f"does, or leave them out, in pandas by {name}.select_dtypes('number')."
+            f"({str(error).partition(', not')[0]}). Encode them, for example with scikit-learn's "
+            f"OneHotEncoder, or leave them out: {name}.select_dtypes('number') in pandas."
         ) from error
 
 
@@ -127,7 +127,7 @@ def _numbers_of(objects: Array, name: str) -> Array:
     for k, one in enumerate(listed):
         try:
             if isinstance(one, (str, bytes)):
-                raise TypeError("it is text, which scikit-learn's TfidfVectorizer makes numbers")
+                raise TypeError("it is text, which scikit-learn's TfidfVectorizer makes numeric")
             array[k] = np.nan if is_missing(one) else float(one)
         except OverflowError:  # an int beyond the range
             array[k] = np.inf
@@ -145,14 +145,14 @@ def refuse_annotated(X: Matrix, name: str) -> None:
         return
     way = f"on the AnnData, which reads files block by block, or give {name}.to_memory()."
     if kind == "AnnData":
-        way = f"and its neighbors, or one of its matrices, as {name}.layers['counts'] or {name}.X."
+        way = f"and related functions, or a matrix such as {name}.layers['counts'] or {name}.X."
     raise TypeError(
         f"{name} is an object of anndata ({kind}), not a matrix. Use ssnmf_fast.anndata.nmf {way}"
     )
 
 
 def unmask(X: Matrix, name: str, *, allow_nan: bool) -> Any:
-    """Return a masked array without its mask, with NaN where that stands for a missing entry."""
+    """Return a masked array without its mask, with NaN for masked entries."""
     if not isinstance(X, np.ma.MaskedArray):
         return X
     if not np.ma.is_masked(X):
@@ -172,14 +172,14 @@ def require_real(dtype: Any, name: str) -> None:
 
 
 def float_dtype(dtype: Any, name: str) -> np.dtype[Any]:
-    """Return the floating dtype to work in: float32 for itself, float64 for all else."""
+    """Return the floating dtype to work in: float32 for float32, float64 for all others."""
     require_real(dtype, name)
     single = dtype.newbyteorder("=") == np.float32
     return np.dtype(np.float32 if single else np.float64)
 
 
 def check_dtype(dtype: npt.DTypeLike | None, otherwise: npt.DTypeLike | None = None) -> Any:
-    """Return the dtype to work in that a caller names; `otherwise` where that is None."""
+    """Return the dtype to work in from an argument; `otherwise` if it is None."""
     if dtype is None:
         return otherwise
     for known in map(np.dtype, ("float32", "float64")):
@@ -203,7 +203,7 @@ def to_native(array: Array, target: npt.DTypeLike | None = None) -> Array:
 
 
 def read_csr(X: Matrix, name: str) -> sp.csr_array:
-    """Return a sparse matrix of any format as a CSR array that SciPy can work with safely."""
+    """Return a sparse matrix of any format as a CSR array that is safe for SciPy."""
     return inspect_csr(X, name)[0]
 
 
@@ -253,7 +253,7 @@ def _read_compressed(X: Any, name: str, n_threads: int) -> tuple[Any, int]:
     state = kernels.inspect_csr(indptr, indices, width, n_threads)
     if state == UNSOUND:
         if indptr[0] != 0 or np.any(indptr[1:] < indptr[:-1]) or indptr[-1] > len(indices):
-            _refuse(name, f"indptr must rise from 0 to at most {len(indices)}, as many indices")
+            _refuse(name, f"indptr must rise from 0 to the number of indices, {len(indices)}")
         _refuse(name, _outside(indices, width, "indices"))
     used = int(indptr[-1])
     parts = (data[:used], indices[:used], indptr)
@@ -283,7 +283,7 @@ def _read_coordinates(X: Any, name: str) -> Parts:
 
 
 def _read_lists(X: Any, name: str) -> Parts:
-    """Of the format lil: a list of columns and one of values for every row."""
+    """Read the format lil: a list of columns and a list of values for every row."""
     n = X.shape[0]
     if np.shape(X.rows) != (n,) or np.shape(X.data) != (n,):
         _refuse(name, f"it has {len(X.rows)} rows of indices and {len(X.data)} of values, not {n}")
@@ -291,7 +291,7 @@ def _read_lists(X: Any, name: str) -> Parts:
         _refuse(name, "its rows are not lists")
     lengths = [len(row) for row in X.rows]
     if lengths != [len(row) for row in X.data]:
-        _refuse(name, "a row has not as many values as indices")
+        _refuse(name, "a row has different numbers of values and indices")
     try:
         columns = np.array([*chain(*X.rows)], dtype=None if any(lengths) else np.int64)
         data = np.array([*chain(*X.data)], dtype=X.dtype)
@@ -326,12 +326,12 @@ def _refuse(name: str, why: str) -> NoReturn:
     )
 
 
-# States of the rows of a matrix: without duplicates in the first two, with indices out of range.
+# States of the rows of a matrix; the first two have no duplicates, the last has wrong indices.
 SORTED, UNSORTED, DUPLICATES, UNSOUND = range(4)
 
 
 def kernel_parts(matrix: sp.csr_array) -> tuple[Array, Array, Array]:
-    """Return indptr (int64), indices (int32) and values as the kernels take them."""
+    """Return indptr (int64), indices (int32) and values for the kernels."""
     indices = matrix.indices.astype(np.int32, copy=False)
     return matrix.indptr.astype(np.int64, copy=False), indices, matrix.data
 
@@ -354,7 +354,7 @@ def scale_rows(matrix: sp.csr_array, factors: Array) -> sp.csr_array:
 
 
 def sample(Z: Any, pattern: sp.csr_array) -> sp.csr_array:
-    """The values of Z, sparse or dense, at the stored entries of a pattern, in its order."""
+    """Return the values of Z, sparse or dense, at the stored entries of a pattern."""
     if sp.issparse(Z) and not Z.has_sorted_indices:
         Z = Z.sorted_indices()  # SciPy would search through the rows
     found = Z[entry_rows(pattern.indptr), pattern.indices]
@@ -367,7 +367,7 @@ def entry_rows(indptr: Array) -> Array:
 
 
 def column_ranges(counts: Array, n_ranges: int) -> Array:
-    """Cut columns with these numbers of entries into ranges with about as many entries each."""
+    """Cut columns with these numbers of entries into ranges with similar numbers of entries."""
     before = np.concatenate([[0], np.cumsum(counts + 1)])
     bounds = np.searchsorted(before, np.linspace(0, before[-1], n_ranges + 1))
     bounds[0], bounds[-1] = 0, len(counts)
@@ -375,7 +375,7 @@ def column_ranges(counts: Array, n_ranges: int) -> Array:
 
 
 def list_entries(array: Array, present: Array) -> sp.csr_array:
-    """The entries of a dense array where `present` is true; zeros among them are stored."""
+    """Return the entries of a dense array where `present` is true; zeros are stored, too."""
     columns = np.nonzero(present)[1].astype(np.int64)  # NumPy gives a view with gaps
     indptr = np.concatenate([[0], np.cumsum(present.sum(axis=1), dtype=np.int64)])
     return sp.csr_array((array[present], columns, indptr), shape=array.shape)

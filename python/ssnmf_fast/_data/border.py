@@ -23,7 +23,7 @@ from .arrays import DataLike, OnDisk, as_array, check_dtype, is_sparse_frame, re
 Shape: TypeAlias = tuple[int, int]
 
 _FEW = 10  # components, the default of the estimators
-_NEVER_TOO_MUCH = 1 << 28  # bytes; the machine is not asked about less
+_NEVER_TOO_MUCH = 1 << 28  # bytes; less is not compared with the available memory
 
 
 def check_option(value: object, name: str, options: Sequence[str]) -> str:
@@ -96,7 +96,7 @@ def check_factor(
 def check_vector(
     values: ArrayLike, name: str, length: int, dtype: DTypeLike, *, limited: bool = True
 ) -> Array:
-    """Return finite nonnegative weights of the given length; unless `limited`, of any size."""
+    """Return finite nonnegative weights of a given length, which may be huge unless `limited`."""
     vector = as_array(values, name)
     require_real(vector.dtype, name)
     if vector.shape != (length,):
@@ -148,15 +148,15 @@ def require_memory(
 
 
 def warn_of_rank(rank: int, most: int, of: str) -> None:
-    """Warn of more components than describe any data exactly, unless they are few."""
+    """Warn if fewer components describe any data exactly, unless there are few."""
     if rank > max(most, _FEW):
-        why = f"n_components={rank} is more than {of} = {most} of X: so many reproduce X exactly"
+        why = f"n_components={rank} is more than {of} = {most} of X: {most} reproduce X exactly"
         warn_user(f"{why}, and more add nothing. Give fewer components.", UserWarning)
 
 
 # Products of three factors with the data must not overflow.
 LARGEST = {np.dtype(np.float32): 1e9, np.dtype(np.float64): 1e90}
-# Binary orders of magnitude of the largest entry of data to fit, whose squares must not overflow.
+# Binary orders of magnitude of the largest entry of data to fit; squares must not overflow.
 _ORDINARY = {np.dtype(np.float32): 30, np.dtype(np.float64): 50}
 HINT = "Bring data, weights, supervision_weight and init nearer to 1, or use float64 data."
 SHIFT = "shift or clip them"
@@ -164,7 +164,7 @@ SHIFT = "shift or clip them"
 
 @dataclass(frozen=True, eq=False)
 class CleanMatrix:
-    """A checked matrix: functions that take it in place of X do not check it again."""
+    """A checked matrix: functions that take it as X do not check it again."""
 
     matrix: Any
 
@@ -222,7 +222,7 @@ def check_entries(
     ordinary: bool = False,
     remedy: str = SHIFT,
 ) -> None:
-    """Refuse bad entries; unless `limited`, of any finite size; data to fit are `ordinary`."""
+    """Refuse bad entries, and huge entries if `limited`; data to fit must be `ordinary`."""
     values: Array = matrix.data if sp.issparse(matrix) else matrix
     if not values.size:
         return
@@ -230,8 +230,8 @@ def check_entries(
     if np.isnan(low):
         if not allow_nan:
             raise ValueError(
-                f"{name} contains NaN at {_position(matrix, np.isnan)}, missing in dense X or Y "
-                "of a model only (of sparse data: weights.observed or .missing); here fill it."
+                f"{name} contains NaN at {_position(matrix, np.isnan)}; it means missing only in "
+                "dense X or y of a model (sparse: weights.observed or .missing). Fill it here."
             )
         with np.errstate(invalid="ignore"):
             low, high = np.fmin.reduce(values, axis=None), np.fmax.reduce(values, axis=None)
@@ -253,7 +253,7 @@ def check_entries(
 
 
 def require_ordinary(largest: float, dtype: np.dtype[Any], name: str) -> None:
-    """Raise ValueError for data whose squares are too near to the ends of the range of a dtype."""
+    """Raise ValueError for data whose squares are too close to the limits of a dtype."""
     if largest > 0 and abs(int(np.frexp(largest)[1])) > _ORDINARY[dtype]:
         raise ValueError(
             f"{name} has a largest entry of {largest:.3g}, too far from 1 to work with in {dtype}; "
@@ -262,7 +262,7 @@ def require_ordinary(largest: float, dtype: np.dtype[Any], name: str) -> None:
 
 
 def _position(matrix: Any, test: Callable[[Array], Array]) -> str:
-    """Return the place of the first entry, in row order, that meets the test: "[i, j] = value"."""
+    """Return the first entry, in row order, for which the test is true: "[i, j] = value"."""
     if sp.issparse(matrix):
         k = int(np.flatnonzero(test(matrix.data))[0])
         i = int(np.searchsorted(matrix.indptr, k, side="right")) - 1
@@ -272,11 +272,11 @@ def _position(matrix: Any, test: Callable[[Array], Array]) -> str:
 
 
 def readable(X: Any, name: str, allow_nan: bool = False, *, allow_sparse: bool = False) -> Any:
-    """Return dense data that scikit-learn may check: native numbers, in a frame for their names."""
+    """Return dense data for scikit-learn's checks: native numbers, in a frame if named."""
     if allow_sparse and is_sparse_frame(X):
         return X
     array = as_array(X, name, allow_nan=allow_nan)
-    if array.dtype.kind in "SU":  # which scikit-learn would read as numbers
+    if array.dtype.kind in "SU":  # scikit-learn would read it as numbers
         require_real(array.dtype, name)
     array = arrays.to_native(array) if array.dtype.kind in "biuf" else array
     if array.ndim == 2 and type(X).__module__.split(".")[0] == "pandas":
@@ -297,7 +297,7 @@ def read_pattern(pattern: Any, name: str) -> sp.csr_array:
 
 
 def require_finite(results: Mapping[str, Any], hint: str = HINT) -> None:
-    """Raise ValueError for the first of numbers, arrays, lists or mappings that is not finite."""
+    """Raise ValueError for the first number, array, list or mapping that is not finite."""
     for name, value in results.items():
         parts = dict(enumerate(value)) if isinstance(value, list) else value
         if isinstance(parts, Mapping):

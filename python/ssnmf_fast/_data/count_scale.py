@@ -1,4 +1,4 @@
-"""Factor that makes counts of data, for models whose noise is that of counts."""
+"""Factor that turns data into counts, for models with noise of counts."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from .._common.text import short
 from .arrays import with_values
 from .border import check_real
 
-# What the median entry of measured values counts as; see docs/guide/bayesian.md.
+# Count of the median entry of measured values; see docs/guide/bayesian.md.
 TYPICAL_COUNT = 2.0
 
 AT_ONCE = 1 << 16
 LARGEST_INTEGER = 2**53  # up to which floats hold all of them
-_SMALL = 10.0  # times the smallest value: those on which a step is sought
-_NEAR, _NEARER = 1e-2, 1e-3  # distances from an integer, in steps that are still rough, and final
+_SMALL = 10.0  # times the smallest value: values that determine a step
+_NEAR, _NEARER = 1e-2, 1e-3  # distances from an integer, in rough and in final steps
 _LEAST_STEP = 1e-3  # of the smallest value
-_ROUNDINGS = 8  # rounding errors of a value that was multiplied once or twice
+_ROUNDINGS = 8  # rounding errors of a value after one or two multiplications
 
 
 def check_count_scale(value: object) -> float | None:
@@ -40,9 +40,9 @@ _MERGES: tuple[Callable[..., Any], ...] = (operator.add, min, max, operator.and_
 
 
 def find_count_scale(X: Matrix) -> float:
-    """Return the factor c that makes counts of clean data; for any a > 0, that of a X is c / a.
+    """Return the factor c that turns clean data into counts; for a > 0, that of a X is c / a.
 
-    A common step of all entries counts as 1, else their median above 0 as `TYPICAL_COUNT`.
+    A common step of all entries becomes 1; without one, the median above 0 becomes `TYPICAL_COUNT`.
     """
     step = common_step(lambda plus, task, *arguments: task(X, *arguments), X.dtype)
     if step is None:
@@ -53,8 +53,7 @@ def find_count_scale(X: Matrix) -> float:
 def scale_of_step(step: float) -> float:
     scale = 1 / step if step > 0 else np.inf
     if not np.isfinite(scale):
-        why = "X holds values too small to be brought to the scale of counts; multiply it by 1e100."
-        raise ValueError(why)
+        raise ValueError("X has values too small to be scaled to counts; multiply it by 1e100.")
     return scale
 
 
@@ -65,7 +64,7 @@ def scaled(X: Matrix, scale: float) -> Matrix:
 
 
 class Summary(NamedTuple):
-    """The values above 0; `divisor` is the greatest common one of integers."""
+    """The values above 0; `divisor` is the greatest common divisor of integers."""
 
     size: int
     smallest: float
@@ -94,13 +93,13 @@ def summarize(X: Matrix) -> Summary:
 
 
 def small_values(X: Matrix, limit: float) -> Array:
-    """Return the first entries above 0 that are no larger than a limit, in float64."""
+    """Return the first entries above 0 and up to a limit, in float64."""
     values = positive_values(X)
     return values[values <= limit][:AT_ONCE].astype(np.float64)
 
 
 def count_multiples(X: Matrix, step: float, largest: float) -> Array:
-    """Count the entries from 0 to `largest`, and whether some are no multiples of a step."""
+    """Return the number of entries up to `largest`, and whether any is not a multiple of a step."""
     values = positive_values(X)
     values = values[values <= largest]
     return np.array([len(values), not _are_multiples(values, step, _NEARER)])
@@ -113,10 +112,10 @@ def _are_multiples(values: Array, step: float, tolerance: float) -> bool:
 
 
 def common_step(ask: Ask, dtype: np.dtype[Any]) -> float | None:
-    """Return the largest number of which all of the values are multiples, if there is one.
+    """Return the largest number that divides all values, or None.
 
-    Of integers it is the greatest common divisor (1 without values).  Elsewhere it comes from
-    Euclid's algorithm on the smaller values, up to rounding, and is no small part of the smallest.
+    For integers it is the greatest common divisor (1 without values).  Otherwise it comes from
+    Euclid's algorithm on small values, up to rounding, and is not much below the smallest.
     """
     summary: Summary = ask(Summary.plus, summarize)
     if summary.integers:
@@ -128,8 +127,8 @@ def common_step(ask: Ask, dtype: np.dtype[Any]) -> float | None:
         step *= float(rest.min())
         if step < _LEAST_STEP * smallest:
             return None
-    step = float(small.sum() / np.rint(small / step).sum())  # one remainder is full of rounding
-    # Beyond this multiple the fraction of a quotient is rounding error.
+    step = float(small.sum() / np.rint(small / step).sum())  # one remainder is inexact
+    # Above this multiple the fraction of a quotient is rounding error.
     largest = step * min(_NEARER / (_ROUNDINGS * float(np.finfo(dtype).eps)), 1e6)
     n_compared, n_others = ask(operator.add, count_multiples, step, largest)
     if 2 * n_compared <= summary.size:  # one tiny value is a step of itself

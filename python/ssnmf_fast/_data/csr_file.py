@@ -23,9 +23,9 @@ from .._common.saved import npy_header
 from .arrays import SORTED, OnDisk, check_dtype, float_dtype, inspect_csr, kernel_parts
 from .border import check_entries, check_integer, require_ordinary
 
-_READ_AT_ONCE = 1 << 16  # entries that are converted
+_READ_AT_ONCE = 1 << 16  # entries to convert
 
-State = tuple[int, int]  # size of a file, and when it was last written to
+State = tuple[int, int]  # size of a file, and time of the last change
 
 
 def _state(status: os.stat_result) -> State:
@@ -34,7 +34,7 @@ def _state(status: os.stat_result) -> State:
 
 @dataclass(frozen=True)
 class StoredArray:
-    """A one-dimensional array inside of a file, from `offset` on."""
+    """A one-dimensional array in a file, which begins at `offset`."""
 
     path: Path
     offset: int
@@ -43,7 +43,7 @@ class StoredArray:
     state: State
 
     def read(self, first: int, last: int, dtype: npt.DTypeLike | None = None) -> Array:
-        """Return the values from `first` to `last`, of another dtype if one is given."""
+        """Return the values from `first` to `last`, converted if a dtype is given."""
         with self.path.open("rb") as file:
             file.seek(self.offset + first * self.dtype.itemsize)
             if dtype is None or self.dtype == dtype:
@@ -96,7 +96,7 @@ def bytes_of(n_entries: int, dtype: npt.DTypeLike) -> int:
 
 
 class RowCollector:
-    """Blocks of sorted rows in memory, or in files of a folder beyond `capacity` entries."""
+    """Blocks of sorted rows in memory, or in files of a folder above `capacity` entries."""
 
     def __init__(self, folder: Path, n_columns: int, dtype: npt.DTypeLike, capacity: int) -> None:
         self._paths = folder / "indices.bin", folder / "data.bin"
@@ -120,7 +120,7 @@ class RowCollector:
             array[first : first + block.nnz] = part
 
     def finish(self, block_memory: int) -> sp.csr_array | CsrFile:
-        """Return all rows; of those on disk, a block takes a limited number of bytes in memory."""
+        """Return all rows; on disk, blocks take at most `block_memory` bytes in memory."""
         indptr = np.concatenate(self._ends)
         if self._spilled:
             pairs, n = zip(self._paths, self._arrays, strict=True), int(indptr[-1])
@@ -141,8 +141,6 @@ class RowCollector:
 _LOCAL_HEADER = 30  # bytes of a zip member before its name; see the ZIP file format, 4.3.7
 _PARTS = ("indptr", "indices", "data", "shape")
 _MODULUS = 2**64
-
-
 Parts: TypeAlias = tuple[Array, StoredArray, StoredArray]  # pointers, column indices, values
 
 
@@ -154,11 +152,11 @@ class CsrFile(OnDisk):
     shape : tuple of int
         (n, m).
     dtype : dtype
-        float32 or float64, to which stored numbers are converted as they are read.
+        float32 or float64; stored numbers are converted when they are read.
     nnz : int
         Number of stored entries.
     memory : int
-        Bytes that the rows in memory at a time may take.
+        Limit of the bytes of rows in memory at a time.
     """
 
     def __init__(
@@ -174,7 +172,7 @@ class CsrFile(OnDisk):
         self.column_counts, self.total, self.squares, self.fingerprint = self._sums()
 
     def rows(self, rows: slice) -> sp.csr_array:
-        """Read some rows, given by start and stop, and check them: others may write to the file."""
+        """Read some rows, from start to stop, and check them: others may write to the file."""
         first, last = int(self.indptr[rows.start]), int(self.indptr[rows.stop])
         index = _INDEX if last - first <= np.iinfo(_INDEX).max else np.dtype(np.int64)
         indptr = (self.indptr[rows.start : rows.stop + 1] - first).astype(index)
@@ -194,11 +192,11 @@ class CsrFile(OnDisk):
         return block
 
     def as_type(self, dtype: npt.DTypeLike) -> CsrFile:
-        """Return the file with numbers of another dtype, for which it is read once more."""
+        """Return the file with numbers of another dtype; this reads it again."""
         return CsrFile(self._parts, self.shape[1], self.memory, dtype)
 
     def blocks(self) -> Iterator[tuple[slice, sp.csr_array]]:
-        """Read all rows, a block at a time, and the next block meanwhile."""
+        """Read all rows, a block at a time, and the next block in the background."""
         if self._whole is not None:
             yield self.slices[0], self._whole
             return
@@ -235,7 +233,7 @@ def chosen_rows(X: CsrFile, rows: Array) -> sp.csr_array:
 
 
 def equal_blocks(indptr: Array, entries: int) -> list[slice]:
-    """Cut rows into blocks of at most so many entries, but at least one row."""
+    """Cut rows into blocks of at most `entries` entries, but at least one row."""
     ends = [0]
     while ends[-1] < len(indptr) - 1:
         most = int(np.searchsorted(indptr, indptr[ends[-1]] + entries, side="right")) - 1
@@ -248,8 +246,8 @@ def open_csr(
 ) -> CsrFile:
     """Open a sparse matrix in a file, to fit it without loading it into memory as a whole.
 
-    :func:`factorize`, :func:`represent` and the estimators take it in place of X.  They read it
-    once in every iteration, block by block; a file that changes meanwhile raises ValueError.
+    :func:`factorize`, :func:`represent` and the estimators take it as X.  They read it once in
+    every iteration, block by block; a file that changes during a fit raises ValueError.
 
     Parameters
     ----------
@@ -260,19 +258,15 @@ def open_csr(
     n_features : int, optional
         Number of columns m, for a directory without a ``shape.npy``.
     memory : int
-        Bytes that the rows in memory at a time may take, at least 1.
+        Limit of the bytes of rows in memory at a time, at least 1.
     dtype : {"float32", "float64"}, optional
-        Of the numbers that are read.  None: that of the file, float64 for integers.
-
-    Returns
-    -------
-    CsrFile
+        Dtype of the numbers; None takes that of the file, and float64 for integers.
 
     Raises
     ------
     ValueError, TypeError
-        If it is no such matrix, compressed, not sorted, or has entries that are negative, infinite
-        or NaN.  The whole file is read once to check this.
+        If it is not such a matrix, is compressed or not sorted, or has entries that are negative,
+        infinite or NaN.  The whole file is read once to check this.
     FileNotFoundError
         If a file is missing.
 

@@ -1,7 +1,7 @@
-"""Data that the passes run over: stored entries of a sparse matrix, or a dense array.
+"""Data for the kernels: stored entries of a sparse matrix, or a dense array.
 
-Data Z (p x q) is approximated by F G^T.  Each class has a transpose, so that one serves the factor
-of the rows and that of the columns.  The number of threads is bound to the entries.
+Data Z (p x q) are approximated by F G^T.  Each class has a transpose, so that the same code updates
+the factor of the rows and that of the columns.  Entries hold the number of threads.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ Csr = tuple[Array, Array, Array]
 Parameter: TypeAlias = float | Array | None  # of a sum, before its factors
 
 _ROWS_PER_CALL = 4096
-_ENTRIES_PER_BLOCK = 1 << 15  # of a dense array whose weighted copy is made part by part
-_PANEL_ROWS = 1 << 14  # whose rows of a factor fit the cache that the cores share
+_ENTRIES_PER_BLOCK = 1 << 15  # of a dense array that is copied with weights by parts
+_PANEL_ROWS = 1 << 14  # so that their rows of a factor fit the shared cache
 _PANEL_RANGES = 256  # of columns, for the threads
 
 
@@ -43,7 +43,7 @@ def block_slices(shape: tuple[int, ...]) -> Iterator[slice]:
 
 
 def panels_pay(shape: tuple[int, int], n_entries: int) -> bool:
-    """Return whether a sparse matrix is long enough for panels, with entries enough in each."""
+    """Return whether a sparse matrix is long enough for panels with enough entries."""
     n_panels = -(-shape[0] // _PANEL_ROWS)
     return n_panels > 2 and n_entries >= 2 * n_panels * shape[1]
 
@@ -59,7 +59,7 @@ class Target(NamedTuple):
         return self._replace(out=self.out[rows])
 
     def weighted(self, weights: Array | None, run: Callable[[Target], None]) -> None:
-        """Take the result of `run`, with its rows multiplied by weights; None stands for ones."""
+        """Write the result of `run`, with rows multiplied by weights; None stands for ones."""
         if weights is None:
             run(self)
             return
@@ -72,7 +72,7 @@ class Target(NamedTuple):
 
 
 class Entries(ABC):
-    """Data over which the kernels run."""
+    """Data for the kernels."""
 
     threads: int
     streamed = False  # whether every pass reads a file
@@ -84,12 +84,12 @@ class Entries(ABC):
     def transposed(self) -> Entries: ...
 
     def asked(self, support: Array | None) -> Entries:
-        """Return the data for passes of which only entries in a support, as bits, are needed."""
+        """Return the data for passes that need only entries in a support, given as bits."""
         del support
         return self
 
     def view(self, position: int) -> Entries:
-        """Return the data by the rows of the factor at a position; here the first is that of F."""
+        """Return the data by the rows of the factor at a position; position 0 is F."""
         return self.transposed() if position else self
 
     @abstractmethod
@@ -97,7 +97,7 @@ class Entries(ABC):
         """Return some rows."""
 
     def blocks(self) -> Iterator[tuple[slice, Entries]]:
-        """Give all rows, in the blocks in which they are read."""
+        """Yield all rows, in the blocks in which they are read."""
         raise NotImplementedError
 
     @property
@@ -116,18 +116,18 @@ class Entries(ABC):
         """Some rows as indptr, indices and values."""
 
     def listed(self, n_rows: int, G: Any) -> Iterator[tuple[slice, Csr, Array]]:
-        """Give all rows by blocks: as :meth:`csr_rows`, with the G that its columns count."""
+        """Yield all rows by blocks: as :meth:`csr_rows`, with the G for its columns."""
         for rows in row_slices(n_rows):
             yield rows, self.csr_rows(rows), G
 
     def dense(self, rows: slice, n_columns: int) -> Array:
-        """Return some rows as an array, with 0 for what is not listed."""
+        """Return some rows as an array, with 0 for other entries."""
         indptr, indices, values = self.csr_rows(rows)
         shape = rows.stop - rows.start, n_columns
         return np.asarray(sp.csr_array((values, indices, indptr), shape=shape).toarray())
 
     def weighted(self, w: Any, G: Rows) -> Iterator[tuple[slice, Csr, Array, Array]]:
-        """Give all rows by blocks: their nonzero entries, the weights `w` of these, and G."""
+        """Yield all rows by blocks: their nonzero entries, the weights `w` of these, and G."""
         raise NotImplementedError
 
     def squared_residuals(self, F: Array, G: Any, weights: Array | None) -> float:
@@ -240,10 +240,9 @@ def positive(block: Array, weights: Array) -> tuple[Csr, Array]:
 
 @dataclass(frozen=True)
 class DenseEntries(Entries):
-    """A dense array whose NaN entries count nothing, times weights of rows and columns.
+    """A dense array, without its NaN entries, times weights of rows and columns (None: ones).
 
-    With `mask`, its other entries are ones.  None stands for weights of ones; there is no array of
-    products of the whole size.
+    With `mask`, its other entries are ones.  Products are never stored as a whole.
     """
 
     array: Array
@@ -273,7 +272,7 @@ class DenseEntries(Entries):
         return block if self.rows is None else block * self.rows[rows, None]
 
     def _blocks(self) -> Iterator[tuple[slice, DenseEntries]]:
-        """Give all rows by blocks without weights, or all at once if there are none."""
+        """Yield all rows by blocks without weights, or all at once if there are no weights."""
         if self.rows is None and self.columns is None:
             yield slice(None), self
             return
@@ -347,7 +346,7 @@ class StreamedEntries(Entries):
 
 @dataclass(frozen=True)
 class ScatteredEntries(Entries):
-    """Rows seen from their columns.  There is no transposed copy: rows are scattered."""
+    """The transpose of entries by rows, without a transposed copy: rows are scattered."""
 
     by_rows: StreamedEntries | SparseEntries
     bounds: Array

@@ -1,4 +1,4 @@
-"""Fingerprints: short texts that tell data, and what else a fit is given, from others."""
+"""Fingerprints: short texts that identify the data and other arguments of a fit."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ _LENGTH = 32  # of a fingerprint, in digits of four bits
 
 
 def data_fingerprint(Z: Matrix, threads: int = 1) -> str:
-    """Return the fingerprint of clean data: the same for equal numbers, however they are stored."""
+    """Return the fingerprint of clean data: equal for equal numbers in any form of storage."""
     if isinstance(Z, CsrFile):
         sums = Z.fingerprint
     elif isinstance(Z, SparseTensor):
         rows, *others = Z.at.places
-        columns = np.zeros(len(rows), dtype=np.int64)  # places in the other modes, counted through
+        columns = np.zeros(len(rows), dtype=np.int64)  # positions in the other modes, flattened
         for indices, length in zip(others, Z.shape[1:], strict=True):
             columns = columns * length + indices
         sums = fingerprint_of(rows, columns, Z.values)
@@ -45,7 +45,7 @@ def data_fingerprint(Z: Matrix, threads: int = 1) -> str:
 
 
 def input_fingerprint(given: Any) -> str:
-    """Return the fingerprint of an argument, the same for equal arrays and objects."""
+    """Return the fingerprint of an argument: equal for equal arrays and objects."""
     if given is None or isinstance(given, _PLAIN):
         return repr(given.item() if isinstance(given, np.generic) else given)
     if isinstance(given, Mapping):

@@ -1,7 +1,7 @@
-"""Tensors as the passes see them: unfolded by one mode, with the factors of all others.
+"""Tensors for the kernels: unfolded by one mode, with the factors of all others.
 
 X_(k) ~ F G^T, where F is the factor of mode k and every row of G is the product, element by
-element, of a row of each other factor.  G is never made as a whole.
+element, of a row of each other factor.  G is never stored as a whole.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .entries import Csr, Entries, Target, positive, row_slices
 from .tensors import RowProducts, SparseTensor
 
 _ROWS_OF_G = 8192  # made at a time for dense tensors
-_LISTED = 1 << 16  # entries whose rows of G are made at a time, where rows are solved one by one
+_LISTED = 1 << 16  # entries whose rows of G are made at a time, to solve rows one by one
 _IN_ONE_PASS = (0, 1, -1)  # exponents of a pass over entries without their rows of G
 _SHORT_LINES = 32  # shorter lines of a dense tensor are copied together
 
@@ -59,7 +59,7 @@ class SparseTensorEntries(TensorEntries):
         return self.tensor.unfolded(self.mode)
 
     def csr_rows(self, rows: slice) -> Csr:
-        """Return some rows; the columns are numbers of entries from their first one on."""
+        """Return some rows; the columns are numbers of entries, counted from the first."""
         indptr, _, values = self.parts()
         first, last = indptr[rows.start], indptr[rows.stop]
         entries = np.arange(last - first, dtype=np.int32)
@@ -107,7 +107,7 @@ class SparseTensorEntries(TensorEntries):
 
 
 class DenseTensorEntries(TensorEntries):
-    """A dense tensor whose NaN entries count nothing.  With `mask`, its other entries are ones."""
+    """A dense tensor without its NaN entries.  With `mask`, its other entries are ones."""
 
     tensor: Array
 

@@ -1,4 +1,4 @@
-"""Tensors as callers give them, dense or sparse, checked before any code that trusts them."""
+"""Checks of tensors from callers, dense or sparse."""
 
 from __future__ import annotations
 
@@ -99,8 +99,8 @@ def _check_sparse(parts: Parts, name: str, dtype: npt.DTypeLike, ordinary: bool)
             raise ValueError(
                 f"{name} has {what} at {places[:, entry].tolist()}: {values[entry]:g}; {mend}."
             )
-    check_entries(values[None], name, ordinary=ordinary)  # what is too large or small
-    if not values.all():  # stored zeros are as those that are not
+    check_entries(values[None], name, ordinary=ordinary)  # too large or small
+    if not values.all():  # drop stored zeros
         places, values = places[:, values > 0], values[values > 0]
     return in_order(places.astype(np.int32), np.ascontiguousarray(values), lengths)
 
@@ -119,7 +119,7 @@ def _check_lengths(shape: tuple[int, ...], name: str) -> None:
 
 
 def check_mode(mode: object, name: str, n_modes: int) -> int:
-    """Return a mode counted from 0; negative ones count from the last."""
+    """Return a mode counted from 0; negative modes count from the last."""
     return check_integer(mode, name, -n_modes, n_modes - 1) % n_modes
 
 
@@ -128,7 +128,7 @@ _KEYS = np.iinfo(np.int64).max
 
 @dataclass(frozen=True, eq=False)
 class Coordinates:
-    """Places in a tensor in lexicographic order, none twice."""
+    """Distinct places in a tensor, in lexicographic order."""
 
     places: Array
     shape: tuple[int, ...]
@@ -195,7 +195,7 @@ class SparseTensor:
         return SparseTensor(Coordinates(self.at.places[:, keep], self.shape), self.values[keep])
 
     def leading(self, mode: int) -> SparseTensor:
-        """Return the tensor with a mode before all others."""
+        """Return the tensor with a mode moved to the front."""
         if mode == 0:
             return self
         indptr, others, values = self.unfolded(mode)
@@ -204,7 +204,7 @@ class SparseTensor:
         return SparseTensor(Coordinates(np.vstack([rows, others]), shape), values)
 
     def with_leading_mode(self) -> SparseTensor:
-        """Return the tensor as the only slice of one that has a mode more, before all others."""
+        """Return the tensor as the only slice of a tensor with an additional first mode."""
         places = np.vstack([np.zeros_like(self.at.places[:1]), self.at.places])
         return SparseTensor(Coordinates(places, (1, *self.shape)), self.values)
 
@@ -221,7 +221,7 @@ TensorLike: TypeAlias = MatrixLike | Sequence[npt.ArrayLike] | SparseTensor
 
 
 def _in_order(places: Array, order: Array) -> Array:
-    """Return some places; row by row, which is several times as fast as all at once."""
+    """Return some places, row by row, which is several times faster than all at once."""
     result = np.empty((len(places), len(order)), dtype=places.dtype)
     for indices, ordered in zip(places, result, strict=True):
         np.take(indices, order, out=ordered, mode="clip")  # which, unlike "raise", has no buffer
@@ -241,7 +241,7 @@ def _keys(places: Array, shape: tuple[int, ...]) -> Array:
 
 
 def distinct(places: Array, shape: tuple[int, ...]) -> tuple[Array, Array]:
-    """Return where each place stands first, in the order of the places, and its number for all."""
+    """Return the first index of each distinct place, in order, and the number of every place."""
     wanted: dict[str, Any] = {"return_index": True, "return_inverse": True}
     if prod(map(int, shape)) <= _KEYS:
         _, first, numbers = np.unique(_keys(places, shape), **wanted)
@@ -251,7 +251,7 @@ def distinct(places: Array, shape: tuple[int, ...]) -> tuple[Array, Array]:
 
 
 def in_order(places: Array, values: Array, shape: tuple[int, ...]) -> SparseTensor:
-    """Bring entries into lexicographic order, and add up what stands at one place."""
+    """Sort entries lexicographically, and add up entries at the same place."""
     if prod(shape) <= _KEYS:
         key = _keys(places, shape)
         rises = key[1:] > key[:-1]
@@ -277,7 +277,7 @@ def as_type(X: Tensor, dtype: npt.DTypeLike) -> Tensor:
 
 @dataclass(frozen=True, eq=False)
 class RowProducts:
-    """G as the factors whose rows are multiplied: the last index runs fastest."""
+    """G as the factors whose rows are multiplied; the last index runs fastest."""
 
     factors: tuple[Array, ...]
 

@@ -1,4 +1,4 @@
-"""How many threads to use."""
+"""Numbers of threads."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from .._backend import dispatch
 from .._version import __version__
 from .border import check_integer
 
-_MOST = 2**31 - 1  # what a C int holds; kernels start no more threads than they have work for
+_MOST = 2**31 - 1  # limit of a C int; kernels do not start more threads than they need
 
 _forked = False
 
-# Held by the thread that limits a kind of libraries, for the whole process.
+# Held by the thread that limits a kind of libraries in the whole process.
 _locks = {kind: threading.Lock() for kind in ("blas", "openmp")}
 
 _limit = _MOST  # of threadpoolctl, for the whole process
 
 
 class _KernelThreads(LibController):  # type: ignore[misc]
-    """How threadpoolctl, and joblib, limit the threads of the kernels, in the whole process."""
+    """For threadpoolctl and joblib: limits the threads of the kernels in the whole process."""
 
     user_api = "openmp"
     internal_api = "ssnmf_fast"
@@ -55,20 +55,20 @@ register(_KernelThreads)
 
 @cache
 def _libraries() -> ThreadpoolController:
-    """Return all other libraries of the process: to look for them takes some milliseconds."""
+    """Return all other libraries of the process; finding them takes some milliseconds."""
     found = ThreadpoolController()
     kinds = {library.internal_api for library in found.lib_controllers}
     return found.select(internal_api=sorted(kinds - {_KernelThreads.internal_api}))
 
 
 def look_for_libraries() -> None:
-    """Find the libraries of the process anew: a package that was imported may bring others."""
+    """Find the libraries of the process again, after an import that may have added some."""
     _libraries.cache_clear()
 
 
 @contextmanager
 def _limited(kind: str, n_threads: int) -> Iterator[None]:
-    """Limit a kind of libraries within, unless a thread does so already."""
+    """Limit a kind of libraries in a block, unless another thread does so already."""
     lock = _locks[kind]
     if not lock.acquire(blocking=False):
         yield
@@ -82,14 +82,14 @@ def _limited(kind: str, n_threads: int) -> Iterator[None]:
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Keep BLAS to one thread within, for speed and equal sums; also a decorator."""
+    """Limit BLAS to one thread in a block, for speed and equal sums; also a decorator."""
     with _limited("blas", 1):
         yield
 
 
 @contextmanager
 def limited_openmp(n_threads: int) -> Iterator[None]:
-    """Keep the OpenMP loops of other libraries to some threads within, and BLAS to one."""
+    """Limit OpenMP loops of other libraries to some threads in a block, and BLAS to one."""
     with one_blas_thread(), _limited("openmp", n_threads):
         yield
 
@@ -97,18 +97,18 @@ def limited_openmp(n_threads: int) -> Iterator[None]:
 def _mark_forked() -> None:
     global _forked
     _forked = True
-    for kind in _locks:  # a thread of the parent that holds one is not here
+    for kind in _locks:  # a thread of the parent may hold one
         _locks[kind] = threading.Lock()
 
 
 if hasattr(os, "register_at_fork"):
-    # Threads stay behind in the parent; the kernels start no others in a child, which most often
-    # has siblings to share the cores with.
+    # A child has no threads of its parent; the kernels do not start others there, because most
+    # children share the cores with siblings.
     os.register_at_fork(after_in_child=_mark_forked)
 
 
 def resolve_threads(n_threads: int | None = None) -> int:
-    """Return the number of threads: `n_threads`, OMP_NUM_THREADS or the cores that are free."""
+    """Return the number of threads: `n_threads`, OMP_NUM_THREADS or the available cores."""
     if n_threads is not None:
         n_threads = check_integer(n_threads, "n_threads", 1, _MOST)
     if _forked:
@@ -119,7 +119,7 @@ def resolve_threads(n_threads: int | None = None) -> int:
         return 1
     count = 0
     with suppress(ValueError):
-        count = int(os.environ.get("OMP_NUM_THREADS", "").split(",")[0])  # of a list, the first
+        count = int(os.environ.get("OMP_NUM_THREADS", "").split(",")[0])  # the first of a list
     if count > 0:
         return min(count, _limit)
     affinity = getattr(os, "sched_getaffinity", None)
@@ -127,7 +127,7 @@ def resolve_threads(n_threads: int | None = None) -> int:
     group = Path("/sys/fs/cgroup")
     old = (group / "cpu/cpu.cfs_quota_us", group / "cpu/cpu.cfs_period_us")
     for files in ((group / "cpu.max",), old):
-        with suppress(OSError, ValueError):  # a quota of "max", or -1, is none
+        with suppress(OSError, ValueError):  # "max", or -1, means no quota
             quota, period = map(float, " ".join(file.read_text() for file in files).split())
             cores = min(cores, max(1, round(quota / period))) if quota > 0 else cores
             break
@@ -140,7 +140,7 @@ Task = Callable[[int, Stop], Result]
 
 
 def resolve_jobs(n_jobs: int | None, n_threads: int | None, n_tasks: int) -> tuple[int, int]:
-    """Return how many tasks run at a time (None: as many as threads), and the threads of each."""
+    """Return how many tasks run at a time (None: one per thread), and the threads of each."""
     threads = resolve_threads(n_threads)
     jobs = threads if n_jobs is None or n_jobs == -1 else check_integer(n_jobs, "n_jobs", 1)
     jobs = max(1, min(jobs, n_tasks))
@@ -148,11 +148,11 @@ def resolve_jobs(n_jobs: int | None, n_threads: int | None, n_tasks: int) -> tup
 
 
 def run_side_by_side(tasks: Iterable[Task[Result]], jobs: int, threads: int) -> Iterator[Result]:
-    """Run tasks, `jobs` of them at a time, and give their results in their order.
+    """Run tasks, `jobs` of them at a time, and yield their results in order.
 
-    A task gets its number of threads, and a callback that ends its fits when the others are stopped
-    (by an error, Ctrl-C, or where no further results are asked for).  It must not depend on when
-    others run.  Tasks are taken from the iterable as they are begun.
+    A task gets its number of threads, and a callback that ends its fits when the run is stopped (by
+    an error, Ctrl-C, or if no more results are needed).  It must not depend on when others run.
+    Tasks are taken from the iterable when they start.
     """
     with one_blas_thread():
         if jobs == 1:

@@ -1,4 +1,4 @@
-"""Times as NumPy has them, from the forms in which people write them, and slices of time."""
+"""Times, read from the forms in which people write them, and slices of time."""
 
 from __future__ import annotations
 
@@ -20,8 +20,7 @@ from .._labels import is_missing
 from .arrays import unmask
 from .border import check_integer
 
-# Units in a slice, and their shift: of days since 1970, which began on a Thursday, into weeks; of
-# years into those of the calendar.
+# Unit, number of units in a slice, and shift: 1970 began on a Thursday, and years count from 0.
 _LENGTHS = {
     "hour": ("h", 1, 0),
     "day": ("D", 1, 0),
@@ -31,11 +30,10 @@ _LENGTHS = {
     "year": ("Y", 1, 1970),
 }
 FREQUENCIES = tuple(_LENGTHS)
-_WHOLE = {"h": 24, "D": 1, "M": 12}  # units in a day or a year: what divides them begins with them
+_WHOLE = {"h": 24, "D": 1, "M": 12}  # units in a day or a year, at which divisors of them begin
 _IN_A_YEAR = {"h": 8766, "D": 365.25, "M": 12, "Y": 1}
-_DRIFT = 0.05  # of a year, for a number of slices to stand for it
+_DRIFT = 0.05  # largest difference of a number of slices from a year, as a share
 _MULTIPLE = re.compile(rf"(?:([1-9]\d{{0,5}}) )?({'|'.join(FREQUENCIES)})s?")
-
 _MOST_SLICES = 100_000
 Start: TypeAlias = np.datetime64 | None
 _DIGITS = re.compile(r"([1-9]\d{3})(?:(\d\d)(\d\d)(?:T?(\d\d)(\d\d)(\d\d)?)?)?(?:\.0)?")
@@ -46,7 +44,7 @@ _WEEK = re.compile(r"(\d{4})-?W(\d\d)(?:-?(\d))?")
 _QUARTER = re.compile(r"(?:Q([1-4])[ /-]?)?(\d{4})(?(1)|[ /-]?Q([1-4]))", re.IGNORECASE)
 _DATES = "dates such as 2004-12-26, 20041226, datetime64 or datetime.date"
 
-# How the numbers of a date such as 01/02/2003 or 01/02/03 may be meant; the first that fits counts.
+# Orders of the numbers of a date such as 01/02/2003 or 01/02/03; the first that fits is used.
 _ORDERS = {"month": "mdy", "day": "dmy", "year": "ymd"}
 _ZONE = re.compile(
     r"(:\d\d(?:\.\d+)?(?:\s?[AP]M)?)\s?(?:Z|UTC|GMT|[+-]\d\d:?\d\d)(?:\s\(\w+\))?", re.IGNORECASE
@@ -70,22 +68,19 @@ class Slices:
 
 
 class Times(NamedTuple):
-    """Times in seconds, and what stands first in their dates."""
+    """Times in seconds, and the first part of their dates."""
 
     values: Array
-    first: str  # "month", "day" or "year"; "any" where it makes no difference
+    first: str  # "month", "day" or "year"; "any" if it makes no difference
 
 
 class Length(NamedTuple):
-    """Slices of `size` units, counted from `shift` units before 1970.
-
-    `whole` units lie between the beginnings that slices may have; 0: one alone, of the calendar.
-    """
+    """Slices of `size` units, counted from `shift` units before 1970."""
 
     unit: str
     size: int
     shift: int
-    whole: int
+    whole: int  # slices may begin at multiples of it; 0: as in the calendar
 
     @classmethod
     def of(cls, freq: object) -> Length | None:
@@ -99,7 +94,7 @@ class Length(NamedTuple):
 
 
 def period_of(freq: str | int) -> int | None:
-    """Return the number of slices in a day, where they divide it, else in a year, or None."""
+    """Return the number of slices per day, if they divide it, or per year, or None."""
     length = Length.of(freq)
     if length is None:
         return None
@@ -113,7 +108,7 @@ def period_of(freq: str | int) -> int | None:
 def cut(
     times: Array, freq: str | int, name: str = "times", *, after: Start = None, least: int = 2
 ) -> Slices:
-    """Cut the time of documents into slices of one length, which continue those of `after`."""
+    """Cut times into slices of equal length, which continue those of `after`."""
     length = Length.of(freq)
     if length is not None:
         counts = times.astype(f"datetime64[{length.unit}]").astype(np.int64)
@@ -128,7 +123,7 @@ def cut(
             ends = ", ".join(f"{name}[{k}] is {times[k]}" for k in (times.argmin(), times.argmax()))
             raise ValueError(
                 f"{name} span {last - first + 1} slices ({ends}); at most {_MOST_SLICES} are "
-                "allowed. Is a year wrong? Else choose a longer freq."
+                "allowed. Correct a wrong year, or choose a longer freq."
             )
         starts = np.arange(first, last + 1) * length.size - shift
         slices = Slices(starts.astype(f"datetime64[{length.unit}]"), number - first)
@@ -136,8 +131,8 @@ def cut(
         count = check_integer(freq, "freq", 2, _MOST_SLICES)
         if after is not None:
             raise ValueError(
-                f"freq={freq} cuts the time of a fit into parts, which others do not continue. Fit "
-                "with a length of slices, such as freq='month' or freq='2 weeks'."
+                f"freq={freq} divides the time of one fit, and cannot be continued. Fit with a "
+                "length of slices, such as freq='month' or freq='2 weeks'."
             )
         seconds = times.astype(np.int64)
         first, length_of_all = int(seconds.min()), int(seconds.max()) - int(seconds.min()) + 1
@@ -161,7 +156,7 @@ def cut(
 def read_times(
     times: npt.ArrayLike | Times | None, name: str = "times", first: str = "any"
 ) -> Times:
-    """Return times, the local ones if they have zones; all together decide what stands first."""
+    """Return times, local if they have zones; all together determine the order of their parts."""
     if isinstance(times, Times):
         return times
     if isinstance(times, (str, bytes, Set, Mapping)) or not hasattr(times, "__iter__"):
@@ -179,14 +174,14 @@ def read_times(
         known: dict[str, Any] = {text: _read_iso(text) for text in set(texts)}
         others = [text for text in dict.fromkeys(texts) if text and known[text] is None]
         if others:
-            which = f"{name}[{texts.index(others[0])}] is {short(others[0])}, which is no ISO date"
+            which = f"{name}[{texts.index(others[0])}] is {short(others[0])}, not an ISO date"
             with require_package(f"{which} such as 2004-12-26; pandas, for others,", TABLES_HINT):
                 import pandas  # noqa: F401
             dates, first = _decide(others, name, first)
             known.update(zip(others, dates, strict=True))
         read = np.array([known[text] for text in texts], dtype="datetime64[s]")
     else:
-        raise TypeError(f"{name} are of dtype {values.dtype}; expected {_DATES}.")
+        raise TypeError(f"{name} have dtype {values.dtype}; expected {_DATES}.")
     for place in np.flatnonzero(np.isnat(read))[:1]:
         value = values[place] if values.dtype.kind == "M" else values.tolist()[place]
         problem = f"is {short(value)}, which is not a date; expected {_DATES}"
@@ -194,15 +189,15 @@ def read_times(
             problem = "is missing; leave out documents without a time"
         elif re.fullmatch(r"[\d.]+", str(value)):
             problem += (
-                ". Numbers are years or YYYYMMDD; pandas.to_datetime makes dates of those that "
-                "count seconds (unit='s') or, in Excel, days (unit='D', origin='1899-12-30')"
+                ". Numbers are years or YYYYMMDD; pandas.to_datetime converts numbers of seconds "
+                "(unit='s') or, from Excel, of days (unit='D', origin='1899-12-30')"
             )
         raise ValueError(f"{name}[{place}] {problem}.")
     return Times(np.asarray(read), first)
 
 
 def _as_text(value: object) -> str:
-    """Return a time in its ISO form, or as it is written; empty where it is no time."""
+    """Return a time in ISO form, or as written; empty if it is missing or not a time."""
     if isinstance(value, bool) or is_missing(value):
         return ""
     if isinstance(value, numbers.Real):
@@ -213,7 +208,7 @@ def _as_text(value: object) -> str:
 
 
 def _read_iso(text: str) -> np.datetime64 | None:
-    """Return the time of digits, of an ISO text without its zone, or of a quarter; else None."""
+    """Return the time of digits, an ISO text without its zone, a week or a quarter, or None."""
     try:
         if match := _DIGITS.fullmatch(text):
             parts = [part for part in match.groups() if part]
@@ -261,7 +256,7 @@ def _decide(texts: list[str], name: str, known: str) -> Times:
 
 
 def _read_in(order: str, texts: Array) -> Array:
-    """Return the times in texts that have an order, up to the first that has not; then NaT."""
+    """Return the times in texts of one order, up to the first in another order; then NaT."""
     import pandas
 
     read = np.full(len(texts), "NaT", dtype="datetime64[s]")
@@ -277,23 +272,16 @@ def _read_in(order: str, texts: Array) -> Array:
 
 
 def _form(text: str, order: str) -> str | None:
-    """Return the format of a date, as strptime has it; None for what is no date in the order."""
+    """Return the format of a date for strptime; None if it is not a date in the order."""
     parts = list(_PARTS.finditer(text))
     numbers = "".join("Y" if len(p["number"]) == 4 else "n" for p in parts if p["number"])
     words = [p["word"].lower() for p in parts if p["word"]]
     months = [word for word in words if word[:3] not in (*_WEEKDAYS, "of", "t")]
-    # By the numbers, of which those of four digits are years, and whether a month has a name.
-    letters = {
-        ("nnn", 0): order,
-        ("nnY", 0): order.replace("y", "Y") if order[2] == "y" else None,
-        ("Ynn", 0): "Ymd",
-        ("Yn", 0): "Ym",
-        ("nY", 0): "mY",
-        ("Y", 1): "Y",
-        ("nY", 1): "dY",
-        ("Yn", 1): "Yd",
-        ("nn", 1): "dy",
-    }.get((numbers, len(months)))
+    # By the numbers (those with four digits are years) and the number of named months.
+    known = {"nnn 0": order, "nnY 0": order.replace("y", "Y") if order[2] == "y" else None}
+    known |= {"Ynn 0": "Ymd", "Yn 0": "Ym", "nY 0": "mY"}
+    known |= {"Y 1": "Y", "nY 1": "dY", "Yn 1": "Yd", "nn 1": "dy"}
+    letters = known.get(f"{numbers} {len(months)}")
     if letters is None or "%" in text:
         return None
     left = iter(letters)

@@ -1,7 +1,7 @@
-"""What the weights of data become: a form for N.
+"""Forms of the weights of data, which compute N.
 
-Data Z are approximated by F G^T, where G is a factor, or the products of the rows of several for a
-tensor that is unfolded by the mode of F.  Each form gives its view for every factor.
+Data Z are approximated by F G^T, where G is a factor or, for a tensor that is unfolded by the mode
+of F, the products of the rows of several.  Each form has a view for every factor.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from .tensor_entries import SparseTensorEntries
 from .tensors import Coordinates, RowProducts, Rows, SparseTensor, factors_of
 
 _MOST_PLACES = 1 << 40
-_AT_ONCE = 1 << 15  # weights of a row that are written out
+_AT_ONCE = 1 << 15  # weights of a row in memory
 
 
 @dataclass(frozen=True)
 class Quadratic:
-    """What row i of F costs under the Frobenius loss: f K_i f^T - 2 p_i f^T.
+    """The Frobenius loss of row i of F: f K_i f^T - 2 p_i f^T.
 
-    K_i = rows_i * gram + sum_j v_ij g_j g_j^T over the entries, which may be negative; None drops a
+    K_i = rows_i * gram + sum_j v_ij g_j g_j^T over the entries, which may be negative; None omits a
     part, and ``rows=None`` stands for ones.
     """
 
@@ -46,13 +46,13 @@ class WeightForm(ABC):
 
     separable = False  # of rank 1
     equal_rows = False  # whether all rows are the same
-    lists_few = False  # whether the entries that count are those of a sparse matrix
-    curved = True  # whether the curvature of a row can be had, see `quadratic`
+    lists_few = False  # whether only entries of a sparse matrix have weights
+    curved = True  # whether the curvature of a row is available, see `quadratic`
     threads: int
 
     @abstractmethod
     def view(self, position: int) -> WeightForm:
-        """Return the weights by the rows of the factor at a position; the first is that of F."""
+        """Return the weights by the rows of the factor at a position; position 0 is F."""
 
     @abstractmethod
     def part(self, rows: slice) -> WeightForm:
@@ -95,7 +95,7 @@ def _run(kernel: Kernel, n_axes: int, F: Array, weights: Array | None, threads: 
 
 @dataclass(frozen=True)
 class Separable(WeightForm):
-    """The product of one vector for each mode, that of the rows first; None stands for ones."""
+    """The product of one vector per mode, beginning with the rows; None stands for ones."""
 
     vectors: tuple[Array | None, ...]
     threads: int = 1
@@ -153,7 +153,7 @@ class Separable(WeightForm):
             to.weighted(self.rows, lambda part: self._by_places(exponent, F, G, part))
 
     def _by_places(self, exponent: float, F: Array, G: Rows, to: Target) -> None:
-        """Sum over all places, those of some columns at a time."""
+        """Sum over all places, some columns at a time."""
         n_columns = G.shape[0]
         if len(F) * n_columns > _MOST_PLACES:
             raise ValueError(
@@ -188,7 +188,7 @@ class Separable(WeightForm):
     def present(
         self, rows: Matrix, shape: tuple[int, ...], dtype: npt.DTypeLike, columns: Any = None
     ) -> Array:
-        """Return the weights of some rows and columns (a slice, or None for all), one by one."""
+        """Return the weights of some rows and columns (a slice, or None for all)."""
         some = np.ones(shape[0], dtype=dtype)[rows] if self.rows is None else self.rows[rows]
         return np.outer(some, self._columns(shape[1:], dtype)[columns or slice(None)][:, 0])
 
@@ -232,15 +232,15 @@ class Listed(WeightForm):
         self.entries.power(exponent, F, G, to)
 
 
-_PRESENT_ENTRIES = 1 << 22  # weights written out at once, where they are summed one by one
+_PRESENT_ENTRIES = 1 << 22  # weights in memory where they are summed one by one
 
 
 @dataclass(frozen=True)
 class MissingEntries(WeightForm):
-    """The weights `whole` (of a tensor: ones) but on missing entries, which hold these weights.
+    """The weights `whole` (for a tensor: ones) except on missing entries, which hold these weights.
 
-    A component may have next to all of its weight where a row is missing.  The difference of both
-    sums would be rounding noise there, and a step divided by it would leave all bounds: rows where
+    A component may have nearly all of its weight where a row is missing.  The difference of both
+    sums would be rounding noise there, and a step divided by it would be unbounded: rows in which
     the sums would cancel add up their present entries one by one.
     """
 
@@ -279,7 +279,7 @@ class MissingEntries(WeightForm):
         doubtful = self._difference(0, None, far, there)
         if not doubtful.any():
             return Quadratic(part.gram, part.rows, self._negative)
-        # Rows whose difference would cancel list what is present instead.
+        # Rows whose difference would cancel list the present entries instead.
         lengths = tuple(map(len, factors_of(G)))
         row = np.repeat(np.arange(len(there)), np.diff(indptr))
         sure = ~doubtful[row]
@@ -338,7 +338,7 @@ class MissingEntries(WeightForm):
 
     def _difference(self, exponent: float, F: Array | None, G: Rows, rest: Array) -> Array:
         """Set `rest` to whole - missing; return for which rows that cancels."""
-        # The whole has no use for F where the exponent is 0.
+        # `whole` does not use F if the exponent is 0.
         self.whole.power(exponent, rest if F is None else F, G, Target(rest))
         # A difference below this share of the minuend is not trusted.
         double_tensor = self.missing.by_factors and rest.dtype == np.float64
@@ -347,12 +347,12 @@ class MissingEntries(WeightForm):
         return np.asarray((rest < least).any(axis=1))
 
     def _portions(self, rows: Array, n_columns: int, single: bool = False) -> list[Array]:
-        """Cut a list of rows so that their weights, written out, fit in memory."""
+        """Cut a list of rows so that their weights fit in memory."""
         at_once = 1 if single else max(1, _PRESENT_ENTRIES // n_columns)
         return [rows[begin : begin + at_once] for begin in range(0, len(rows), at_once)]
 
     def _present(self, rows: Array, G: Rows, first: int = 0, last: int | None = None) -> Array:
-        """Return the weights of some rows, from one column to another, one by one."""
+        """Return the weights of some rows, from one column to another, as an array."""
         indptr, others, values = self._parts()
         lengths = tuple(map(len, factors_of(G)))
         shape = len(indptr) - 1, *lengths
@@ -368,7 +368,7 @@ class MissingEntries(WeightForm):
 
 @dataclass(frozen=True)
 class MoreEntries(WeightForm):
-    """The weights `whole` of a matrix, and more at the entries of a sparse one."""
+    """The weights `whole` of a matrix, plus those at the entries of a sparse matrix."""
 
     more: Entries
     whole: Separable | MissingEntries

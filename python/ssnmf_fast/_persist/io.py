@@ -1,4 +1,4 @@
-"""Attributes of models as numeric arrays and text for JSON, and back."""
+"""Saving and loading of models: attributes as numeric arrays and text for JSON, and back."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _UNITS_OF_TIME = ("Y", "M", "D", "h", "s")
 
 
 def packed(values: dict[str, Any]) -> tuple[dict[str, Array], dict[str, Any]]:
-    """Return numeric arrays, and all else in a form for JSON; sparse matrices are their parts."""
+    """Return numeric arrays (also parts of sparse matrices), and the rest in a form for JSON."""
     arrays: dict[str, Array] = {}
     plain: dict[str, Any] = {}
     for key, value in values.items():
@@ -79,7 +79,7 @@ def _packed(value: object, key: str) -> Any:
 
 
 def names_of_arrays(plain: dict[str, Any], attributes: Iterable[str]) -> set[str]:
-    """Return the names of all arrays that some attributes may have, from their plain part."""
+    """Return the names of all arrays of some attributes, from their plain part."""
     found = set()
     for key in attributes:
         value = plain.get(key)
@@ -97,7 +97,7 @@ def names_of_arrays(plain: dict[str, Any], attributes: Iterable[str]) -> set[str
 
 
 def unpacked(plain: dict[str, Any], arrays: dict[str, Array]) -> dict[str, Any]:
-    """Return the attributes that :func:`packed` took apart; ValueError if they do not fit."""
+    """Return the attributes from :func:`packed`; raise ValueError if they are inconsistent."""
     arrays = dict(arrays)
     values: dict[str, Any] = {}
     for key, value in plain.items():
@@ -118,7 +118,7 @@ def unpacked(plain: dict[str, Any], arrays: dict[str, Array]) -> dict[str, Any]:
 
 
 def _popped(arrays: dict[str, Array], prefix: str) -> dict[str, Array]:
-    """Take the arrays whose names have a prefix out of others, and return them without it."""
+    """Remove the arrays whose names have a prefix, and return them without the prefix."""
     names = [name for name in arrays if name.startswith(prefix)]
     return {name.removeprefix(prefix): arrays.pop(name) for name in names}
 
@@ -137,12 +137,11 @@ def _unpacked(value: object) -> Any:
 
 
 Names = str | os.PathLike[str]
-
 FORMAT = "ssnmf_fast model"
 FORMAT_VERSION = 1
 _ARRAY = "array/"
 
-# What is not an array is what the class declares; see :func:`_table`.
+# Arrays; other attributes are as their class declares, see :func:`_table`.
 _RESULTS: dict[Any, Table] = {
     Factorization: {
         "S": Saved("nr"),
@@ -179,20 +178,20 @@ def save(model: object, path: Names) -> None:
     Parameters
     ----------
     model : Factorization, TensorFactorization, Completion, Consensus, TopicsOverTime or estimator
-        What to save, with all of its attributes.
+        The model; all of its attributes are saved.
     path : str or path-like
         The file, usually with the ending .npz; it is replaced as a whole or not at all.
 
     Raises
     ------
     TypeError
-        If the model is of another class, or its class labels are neither text nor numbers.
+        If the model has another class, or its class labels are neither text nor numbers.
     ValueError
-        If the estimator is not fitted, or attributes were replaced by others that do not fit.
+        If the estimator is not fitted, or its attributes are inconsistent.
 
     Notes
     -----
-    Parameters that are no text or numbers (a `callback`, an `init` of arrays, a `random_state` that
+    Parameters other than text and numbers (a `callback`, an `init` of arrays, a `random_state` that
     is an object) are not saved: the loaded model has their defaults.
 
     Examples
@@ -213,7 +212,7 @@ def save(model: object, path: Names) -> None:
         _put_together(json.loads(json.dumps(described)), arrays)
     except _MISFITS as error:
         name = type(model).__name__
-        raise ValueError(f"This {name} cannot be saved, nothing could load it: {error}.") from error
+        raise ValueError(f"This {name} cannot be saved, as load would fail: {error}.") from error
     formats = {"format": FORMAT, "format_version": FORMAT_VERSION, "ssnmf_fast": __version__}
     header = formats | described
     stored: dict[str, Any] = {f"{_ARRAY}{key}": array for key, array in arrays.items()}
@@ -228,17 +227,17 @@ def load(path: Names) -> Any:
     Parameters
     ----------
     path : str or path-like
-        The file, or a folder of the command ``ssnmf-fast fit``, whose model.npz is read.
+        The file, or a folder from ``ssnmf-fast fit`` with a model.npz.
 
     Returns
     -------
     Factorization, TensorFactorization, Completion, Consensus, TopicsOverTime or estimator
-        Of the class that was saved, ready for use.
+        The saved model, ready for use.
 
     Raises
     ------
     ValueError
-        If the file is damaged, of another kind or made by a newer version.
+        If the file is damaged, has another format or comes from a newer version.
     FileNotFoundError
         If there is no such file.
 
@@ -272,7 +271,7 @@ def load(path: Names) -> Any:
                 arrays = _popped(archive.arrays({f"{_ARRAY}{name}" for name in expected}), _ARRAY)
                 return _put_together(header, arrays)
         except _MISFITS as error:
-            what = f"{path} is damaged, or is no model that ssnmf_fast.save wrote"
+            what = f"{path} is damaged, or was not written by ssnmf_fast.save"
             raise ValueError(f"{what}: {stage}: {error}. Save the model again.") from error
     known = f"this version of ssnmf_fast reads up to {FORMAT_VERSION}. Update ssnmf_fast"
     raise ValueError(f"{path} has format version {version}; {known}.")
@@ -314,7 +313,7 @@ def _put_together(described: dict[str, Any], arrays: dict[str, Array]) -> Any:
 
 
 def _classes() -> dict[str, Any]:
-    """Return the classes that can be saved, by name: results, and what declares what is saved."""
+    """Return the classes that can be saved, by name: results, and those that declare `_saved`."""
     from .. import estimators, selection  # which import scikit-learn
 
     parts = (estimators, selection)
@@ -324,7 +323,7 @@ def _classes() -> dict[str, Any]:
 
 
 def _class_of(name: object) -> Any:
-    """Return the class of a name, of those that can be saved, or None."""
+    """Return the class with a name, if it can be saved, or None."""
     result = next((kind for kind in _RESULTS if kind.__name__ == name), None)
     return result or (_classes().get(name) if isinstance(name, str) else None)
 
@@ -335,7 +334,7 @@ def _is_estimator(kind: Any) -> bool:
 
 @cache
 def _table(kind: Any) -> Table:
-    """Return what is kept of a class: all fields of a result, as it declares them."""
+    """Return the attributes that are saved for a class: all fields of a result."""
     declared: Table = _RESULTS.get(kind) or kind._saved
     if _is_estimator(kind):
         return declared

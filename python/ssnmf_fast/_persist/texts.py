@@ -19,7 +19,7 @@ from .._common.text import nfc
 VECTORIZER_NAME = "vectorizer.json"
 _FORMAT = "ssnmf-fast vectorizer"
 _FORMAT_VERSION = 3
-_MARKUP = ("strip", "keep")  # what becomes of HTML, in the file
+_MARKUP = ("strip", "keep")  # what is done with HTML
 
 
 class _Content(TypedDict):
@@ -35,7 +35,7 @@ class _Content(TypedDict):
 
 
 def load_vectorizer(path: str | os.PathLike[str]) -> Any:
-    """Load the vectorizer that ``ssnmf-fast fit`` has used, for texts in Python.
+    """Load the vectorizer of ``ssnmf-fast fit``, for use in Python.
 
     Parameters
     ----------
@@ -45,15 +45,15 @@ def load_vectorizer(path: str | os.PathLike[str]) -> Any:
     Returns
     -------
     sklearn.feature_extraction.text.TfidfVectorizer
-        With the vocabulary and the inverse document frequencies of the fit.  It treats texts as the
-        command did: form NFC, and without tags and addresses of web pages unless it kept them.
+        With the vocabulary and the inverse document frequencies of the fit.  It prepares texts like
+        the command: in the form NFC, without tags and web addresses unless these were kept.
 
     Raises
     ------
     FileNotFoundError
         If there is no such file: a fit of a matrix has no vectorizer.
     ValueError
-        If the file is something else.
+        If the file is not a vectorizer.
 
     See Also
     --------
@@ -84,8 +84,8 @@ def _stripped(text: str) -> str:
 def word_pattern() -> str:
     """Return the regular expression of a word: two or more letters, digits or underscores.
 
-    As in scikit-learn, but with combining marks, which are no letters for Python: vowel signs of
-    Hindi, points of Hebrew, accents that no letter has in the form NFC.  Joiners may stand within.
+    As in scikit-learn, but with joiners and combining marks, which Python does not count as
+    letters: vowel signs of Hindi, points of Hebrew, accents without a letter in the form NFC.
     """
     ranges: list[list[str]] = []
     between = False
@@ -141,8 +141,8 @@ def read_vectorizer(path: Path) -> tuple[str, Any, bool]:
         raise ValueError(f"{path} is not a vectorizer of `ssnmf-fast fit`: {error}") from error
 
 
-# Without the ampersand, which some collections have lost: " #39;s" and "quot;".  Only those that
-# are frequent: "see #12;" is about a number.
+# Without the ampersand, which some collections have lost: " #39;s" and "quot;".  Only frequent
+# entities: "see #12;" is about a number.
 _BROKEN_ENTITY = re.compile(
     r"(?<![&\w#])(#(?:3[4689]|60|62|1[456]\d|8[12]\d\d)|quot|apos|amp|nbsp|lt|gt);"
 )
@@ -151,7 +151,7 @@ _ENTITY_DEPTH = 2  # "&amp;quot;" was escaped twice
 _ADDRESS = re.compile(
     r"""\b(?:(?:https?|ftp)://|www\.)[^\s<>"']*[^\s<>"'.,:;!?)\]]""", re.IGNORECASE
 )
-# Only what HTML knows: <stdio.h>, <Key> and <name@host> are part of a text.
+# Only elements of HTML: <stdio.h>, <Key> and <name@host> are part of a text.
 _ELEMENTS = (
     "a|abbr|acronym|address|area|article|aside|audio|b|base|bdi|bdo|big|blockquote|body|br|button|"
     "canvas|caption|center|cite|code|col|colgroup|data|datalist|dd|del|details|dfn|dialog|dir|div|"
@@ -161,7 +161,7 @@ _ELEMENTS = (
     "s|samp|script|section|select|small|source|span|strike|strong|style|sub|summary|sup|svg|table|"
     "tbody|td|template|textarea|tfoot|th|thead|time|title|tr|track|tt|u|ul|var|video|wbr"
 )
-# No part reaches beyond the next of its kind, so that the time is linear in the length.
+# No part extends beyond the next part of its kind, so that the time is linear in the length.
 _TAG = (
     r"(?is)<!--(?:(?!<!--).)*?-->"
     r"|<(?P<hidden>script|style)\b[^<>]*>(?:(?!<(?P=hidden)\b).)*?</(?P=hidden)\s*>"
@@ -172,13 +172,13 @@ _TAG = (
 
 @cache
 def _tag() -> re.Pattern[str]:
-    """Return what finds a tag; to compile it takes longer than the rest of an import."""
+    """Return the pattern of a tag; compiling it takes longer than the rest of an import."""
     return re.compile(_TAG)
 
 
 def strip_markup(text: str) -> str:
-    """Return a text without entities, tags and addresses; each of the last leaves a space."""
-    if ";" in text:  # the characters for which entities stand, as & for ``&amp;``
+    """Return a text with entities decoded, and with a space for each tag and web address."""
+    if ";" in text:  # decode entities, such as ``&amp;``
         for _ in range(_ENTITY_DEPTH):
             text = html.unescape(text)
         text = html.unescape(_BROKEN_ENTITY.sub(r"&\1;", text))

@@ -24,17 +24,9 @@ _LONGEST = 1200  # characters of a message
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line.
+    """Run the command line with arguments, by default those of the process.
 
-    Parameters
-    ----------
-    argv : sequence of str, optional
-        Arguments; None takes those of the process.
-
-    Returns
-    -------
-    int
-        Exit code: 0, 1 if `verify` finds a difference, 2 for bad input, or 130 after Ctrl-C.
+    Returns 0, 1 if `verify` finds a difference, 2 for bad input, or 130 after Ctrl-C.
     """
     parser = build_parser()
     if "_ARGCOMPLETE" in os.environ:  # the shell asks for options
@@ -42,7 +34,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             importlib.import_module("argcomplete").autocomplete(parser)
     try:
         options = parser.parse_args(argv)
-    except SystemExit as stop:  # argparse leaves this way, also after --help and --version
+    except SystemExit as stop:  # argparse raises this, also after --help and --version
         return int(stop.code or 0)
     quiet, as_json, debug = (getattr(options, name, False) for name in ("quiet", "json", "debug"))
     to_output = getattr(options, "out", None) == STANDARD
@@ -73,7 +65,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         except KeyboardInterrupt:
             print("\nssnmf-fast: stopped", file=sys.stderr)
             return _INTERRUPTED
-        except BrokenPipeError:  # the reader of our output, such as `head`, has gone
+        except BrokenPipeError:  # the reader of the output, such as `head`, has ended
             sys.stderr.close()
             return 0
         except Exception as error:
@@ -88,7 +80,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _describe(error: Exception) -> str | None:
-    """Return the message for the user; None for what can only be a bug."""
+    """Return the message for the user; None if the error must be a bug."""
     if isinstance(error, ModuleNotFoundError):
         return f"the package {error.name} is missing: python -m pip install {error.name}"
     if isinstance(error, MemoryError):
@@ -98,13 +90,13 @@ def _describe(error: Exception) -> str | None:
     text = str(error) or type(error).__name__
     if isinstance(error, (UsageError, MissingPackageError, OSError, csv.Error)):
         return text
-    if isinstance(error, (ValueError, TypeError)):  # from the library: of the input, or a bug
+    if isinstance(error, (ValueError, TypeError)):  # from the library: bad input, or a bug
         return f"{text} (--debug shows where this arises)"
     return None
 
 
 def _print_line(kind: str, message: str) -> None:
-    """Print a message as one line, without the middle where parts of the data make it long."""
+    """Print a message on one line; omit the middle of a very long one."""
     line = " ".join(message.split())
     if len(line) > _LONGEST:
         line = f"{line[: _LONGEST // 2]} ... {line[-_LONGEST // 4 :]}"

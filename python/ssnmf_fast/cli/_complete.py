@@ -1,4 +1,4 @@
-"""``ssnmf-fast complete``: ratings or a matrix with holes in, a model and predictions out."""
+"""``ssnmf-fast complete``, which predicts missing ratings or entries of a matrix."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ _PAGE = "report.html"
 _SHOWN, _LISTED = 5, 10  # users on the page, and ratings and predictions of each
 _TIMES = {"date", "time", "timestamp"}  # columns that hold no value
 _LONG = "A table of user, item and rating is read from a .csv, .tsv or .jsonl file"
-_NOT_KEPT: dict[str, Any] = {"observed": None, "iterate": None}  # of models in files
+_NOT_KEPT: dict[str, Any] = {"observed": None, "iterate": None}  # in saved models
 
 
 def run(options: Namespace) -> dict[str, Any]:
@@ -75,48 +75,42 @@ def _complete_ratings(source: Source, options: Namespace) -> dict[str, Any]:
     names, users, items, matrix, empty, merged = _read_ratings(source, options)
     task = _Task(matrix, source, options, noisy=not options.exact)
     about = {
-        _BEST: f"the {top} highest predictions for every user, of items without a rating",
+        _BEST: f"the {top} highest predictions for every user, among unrated items",
         _PREDICTIONS: f"the {len(empty)} empty ratings of the table",
         _REPORT: "sizes, choices, errors and times",
         MODEL_NAME: "the model, for `ssnmf-fast predict` and ssnmf_fast.load",
-        _USERS: "place of every user in the model",
-        _ITEMS: "place of every item in the model",
+        _USERS: "position of every user in the model",
+        _ITEMS: "position of every item in the model",
         _PICTURE: "how fast the singular values of the model fall",
-        _PAGE: "all of it on one page: open this first",
+        _PAGE: "everything on one page: open this first",
     }
     with results_folder(folder, about, [source.path], options.safe_csv) as out:
         n, m = matrix.shape
         print("Completion of ratings\n")
         print(f"  data      {source}: {matrix.nnz} ratings of {m} items by {n} users")
         if merged:
-            print(f"            {merged} more of the same pairs, merged with these")
+            print(f"            {merged} repeated pairs, merged with these")
         if len(empty):
             print(f"            {len(empty)} empty ratings, to be predicted")
         roles = ", ".join(f"{role} {name!r}" for role, name in names.items())
         print(f"  columns   {roles}; {task.density:.2%} of the pairs are rated", flush=True)
         completion, summary = task.evaluate()
-        best = _highest(completion, matrix, top, resolve_threads(options.threads))
-        counts = np.diff(matrix.indptr)  # shown are users with about as many ratings as are listed
-        shown: dict[int, list[str]] = {
-            int(u): [] for u in np.argsort(np.abs(counts - _LISTED), kind="stable")[:_SHOWN]
-        }
+        by_user, by_item = np.diff(matrix.indptr), np.bincount(matrix.indices, minlength=m)
+        # Shown are users with about the number of ratings that is listed.
+        usual = np.argsort(np.abs(by_user - _LISTED), kind="stable")[:_SHOWN]
+        shown: dict[int, list[str]] = {int(u): [] for u in usual}
 
         def rows_of_lists() -> Iterator[tuple[str, int, str, float]]:
-            for u, rank, i, value in best:
+            for u, rank, i, value in _highest(completion, matrix, top, options.threads):
                 if u in shown and rank <= _LISTED:
                     shown[u].append(f"{items[i]} ({value:.3g})")
                 yield users[u], rank, items[i], value
 
-        rows = rows_of_lists()
-        out.write_csv(_BEST, ("user", "rank", "item", "predicted rating"), rows)
+        out.write_csv(_BEST, ("user", "rank", "item", "predicted rating"), rows_of_lists())
         ids: dict[str, Any] = {"row_ids": np.array(users), "column_ids": np.array(items)}
         ssnmf_fast.save(replace(completion, **ids, **_NOT_KEPT), out.path(MODEL_NAME))
-        # How many ratings each has; one of 0 counts as well.
-        by_user, by_item = np.diff(matrix.indptr), np.bincount(matrix.indices, minlength=m)
-        for file, role, things, count in (
-            (_USERS, "user", users, by_user),
-            (_ITEMS, "item", items, by_item),
-        ):
+        by_role = (_USERS, "user", users, by_user), (_ITEMS, "item", items, by_item)
+        for file, role, things, count in by_role:
             places = zip(range(len(things)), things, count.tolist(), strict=True)
             out.write_csv(file, ("place", role, "ratings"), places)
         if len(empty):
@@ -140,15 +134,15 @@ def _complete_ratings(source: Source, options: Namespace) -> dict[str, Any]:
 
 
 def _page(report: Mapping[str, Any], examples: list[Any], remarks: list[str]) -> Report:
-    """Return what the page shows: errors first, then what is predicted for some users."""
+    """Return the content of the page: errors, then predictions for some users."""
     errors, tables = report["errors"], list[Any]()
     facts = [(f"RMSE of the {name}", f"{one['RMSE']:.3g}") for name, one in errors.items()]
     if errors:
-        note = f"Of predictions of {report['held_out']} ratings that were hidden from a first fit."
+        note = f"Predictions of {report['held_out']} ratings that were hidden from a first fit."
         rows = [(name, f"{one['RMSE']:.4g}", f"{one['MAE']:.4g}") for name, one in errors.items()]
         tables.append(("Errors", note, ("", "RMSE", "mean absolute error"), rows))
-    heads = ("User", "Own ratings, at most ten, the highest first", "Highest predictions")
-    note = f"All are in {_BEST}. What to recommend is found by ssnmf-fast recommend."
+    heads = ("User", "Ratings (at most ten, highest first)", "Highest predictions")
+    note = f"All are in {_BEST}. For recommendations, use ssnmf-fast recommend."
     tables.append(("Examples", note, heads, examples))
     settings = ("density", "method", "rank", "gamma", "clip", "seed", "iterations")
     sizes = ("users", "items", "ratings", "empty", "merged")
@@ -178,16 +172,16 @@ def _complete_matrix(source: Source, options: Namespace) -> dict[str, Any]:
     entries = read_observed(load_matrix(source), None, None, options.threads or 1)
     n, m = entries.shape
     if entries.nnz == n * m:
-        missing = "NaN in a dense matrix, and what is not stored in a sparse one"
+        missing = "NaN in a dense matrix, and entries that are not stored in a sparse one"
         raise UsageError(f"{path} has no missing entry; these are {missing}. {_LONG}")
     if is_long(entries):
         warn(f"the first two columns of {path} look like ids. {_LONG}")
     large = n * m > _LARGEST_DENSE
     if large and ending != ".npz":
         size = f"{n} x {m} entries are too many to write"
-        raise UsageError(f"{size}; give --out the ending .npz, for its factors")
+        raise UsageError(f"{size}; give --out the ending .npz to write its factors")
     task = _Task(entries, source, options, noisy=options.noisy)
-    written = f"The completed matrix is in {out}; observed entries are as they were"
+    written = f"The completed matrix is in {out}; observed entries are unchanged"
     with new_files(out.parent) as files:
         print("Completion of a matrix\n")
         print(f"  data      {path}: {n} x {m}, {entries.nnz} entries observed, {task.density:.2%}")
@@ -211,20 +205,19 @@ def _complete_matrix(source: Source, options: Namespace) -> dict[str, Any]:
 
 
 def _highest(
-    completion: Completion, rated: sp.csr_array, top: int, threads: int
+    completion: Completion, rated: sp.csr_array, top: int, threads: int | None
 ) -> Iterator[tuple[int, int, int, float]]:
     """Yield user, rank (from 1), item and predicted rating, user by user and best first."""
-    (n, m), left, right = rated.shape, completion.left, completion.right
-    items, values = best_items(
-        lambda rows: left[rows] @ right, (n, m), min(top, m), rated, None, threads
-    )
+    shape, left, right = rated.shape, completion.left, completion.right
+    most = min(top, shape[1]), rated, None, resolve_threads(threads)
+    items, values = best_items(lambda rows: left[rows] @ right, shape, *most)
     values = np.clip(values + completion.offset, completion.lower, completion.upper)
     for user, rank in np.argwhere(items >= 0).tolist():
         yield user, rank + 1, items[user, rank].item(), values[user, rank].item()
 
 
 class _Task:
-    """The observed entries (with sorted rows), where they are from, and how to complete them."""
+    """Observed entries (with sorted rows), their source, and how to complete them."""
 
     def __init__(
         self, matrix: sp.csr_array, source: Source, options: Namespace, noisy: bool
@@ -245,7 +238,7 @@ class _Task:
         names, one, filled = ("row", "column"), "entry", "0"
         if source.is_table:
             names, one = ("user", "item"), "rating"
-            filled = "0 (without --exact, they are means)"
+            filled = "0 (without --exact: means)"
         if noisy:
             filled = f"the overall mean plus the bias of the {' or the '.join(names)} that is known"
         empty, value = uninformed(matrix)
@@ -255,8 +248,8 @@ class _Task:
         if value is not None:
             warn(
                 f"all {matrix.nnz} {self.things} are {value:g}, and so are all predictions: the "
-                "errors mean nothing. If they stand for what users did, such as clicks (implicit "
-                "feedback), ssnmf_fast.Recommender finds what to recommend"
+                "errors are meaningless. For actions of users, such as clicks (implicit feedback), "
+                "use ssnmf_fast.Recommender"
             )
 
     def _fit(self, matrix: sp.csr_array, rank: int | None, gamma: float | None) -> Completion:
@@ -286,7 +279,7 @@ class _Task:
         return completion
 
     def evaluate(self) -> tuple[Completion, dict[str, Any]]:
-        """Fit with some entries held out, and predict these; then fit all entries, print both."""
+        """Fit with some entries held out, and predict these; then fit all; print both results."""
         options, matrix, gamma = self.options, self.matrix, None
         rank, count, share = options.rank, matrix.nnz, options.test_size
         errors: dict[str, dict[str, float]] = {}
@@ -297,7 +290,7 @@ class _Task:
             raise UsageError(f"--test-size {share:g} leaves no entry to fit; there are {count}")
         if self.noisy:
             sought = "rank and shrinkage" if rank is None else "shrinkage"
-            print(f"  choice    {sought}: by the error at a tenth of the {self.things}", flush=True)
+            print(f"  choice    {sought}: by the error on a tenth of the {self.things}", flush=True)
         begin = time.perf_counter()
         if held.any():
             kept = drop_entries(matrix, held)
@@ -306,7 +299,7 @@ class _Task:
             seconds["evaluation"] = time.perf_counter() - begin
             for name, values in {
                 "model": completion.predict(rows, columns),
-                "row and column means": Biases(kept).at(rows, columns),  # shrunken if of few
+                "row and column means": Biases(kept).at(rows, columns),  # of few: shrunken
                 "overall mean": kept.data.mean(),
             }.items():
                 gap = np.asarray(values, dtype=np.float64) - matrix.data[held]
@@ -326,39 +319,29 @@ class _Task:
                 listed = ", ".join(map(str, tried))
                 self.remarks.append(f"the rank is the largest of those tried, {listed}; see --rank")
         if not completion.converged:
-            self.remarks.append(
-                "stopped before the change fell below the tolerance; see --max-iter"
-            )
+            self.remarks.append("stopped before the change was below the tolerance; see --max-iter")
         for remark in self.remarks:
             print(f"            {remark}")
         if errors:
-            print(f"\nError at {held.sum()} {self.things} held out from a first fit")
+            print(f"\nError on {held.sum()} {self.things} held out from a first fit")
             print(f"  {'RMSE':>11}{'MAE':>11}")
         for name, error in errors.items():
             print(f"  {error['RMSE']:11.4g}{error['MAE']:11.4g}  {name}")
-        return completion, {
-            "density": self.density,
-            "method": options.method,
-            "noisy": self.noisy,
-            "rank": completion.n_components,
-            "gamma": completion.gamma,
-            "iterations": completion.n_iter,
-            "converged": completion.converged,
-            "seed": options.seed,
-            "clip": [completion.lower, completion.upper] if completion.upper < math.inf else None,
-            "held_out": int(held.sum()),
-            "errors": errors,
-            "seconds": seconds,
-        }
+        clip = [completion.lower, completion.upper] if completion.upper < math.inf else None
+        summary = {"density": self.density, "method": options.method, "noisy": self.noisy}
+        summary |= {"rank": completion.n_components, "gamma": completion.gamma}
+        summary |= {"iterations": completion.n_iter, "converged": completion.converged}
+        summary |= {"seed": options.seed, "clip": clip, "held_out": int(held.sum())}
+        return completion, {**summary, "errors": errors, "seconds": seconds}
 
 
 class _FitsBar(ProgressBar):
-    """Show how many of at most `max_iter` fits are done, and where the current one is."""
+    """Show how many of at most `max_iter` fits are done, and the state of the current fit."""
 
     _iteration = 0
 
     def __call__(self, state: Any) -> bool:
-        if self._bar is not None:  # an iteration that is no later begins the next fit
+        if self._bar is not None:  # an iteration that is not later begins the next fit
             if state.iteration <= self._iteration and self._bar.n < self._bar.total - 1:
                 self._bar.update(1)
             self._iteration = state.iteration
@@ -370,7 +353,7 @@ class _FitsBar(ProgressBar):
 def _read_ratings(
     source: Source, options: Namespace
 ) -> tuple[dict[str, str], list[str], list[str], sp.csr_array, Array, int]:
-    """Return the columns by role, users, items, ratings, empty ones, and how many were merged."""
+    """Return columns by role, users, items, ratings, pairs without one, and the number merged."""
     duplicates = options.duplicates or "error"
     names, users, items, table = read_pairs(source, options, "rating")
     rated = table[table["rating"].notna()]
@@ -397,7 +380,7 @@ def _read_ratings(
 def read_pairs(
     source: Source, options: Namespace, third: str
 ) -> tuple[dict[str, str], list[str], list[str], pd.DataFrame]:
-    """Return the columns by role, users, items, and pairs; empty ratings are NaN, not values."""
+    """Return columns by role, users, items, and pairs; only ratings may be empty (NaN)."""
     columns = {role: getattr(options, role) for role in ("user", "item", third)}
     with require_package("pandas", TABLES_HINT):
         import pandas as pd
@@ -417,7 +400,7 @@ def read_pairs(
             values.append(math.nan if is_empty else _parse(cell))
             if not is_empty and not math.isfinite(values[-1]):
                 wrong = f"the {third} in column {names[third]!r} is {cell!r}, not a number"
-                mend = "leave it empty if it is to be predicted" if may_be_empty else "mend it"
+                mend = "leave it empty to predict it" if may_be_empty else "correct it"
                 mend = f"{mend}, or name the columns with {_list_options(columns)}"
                 raise UsageError(f"{source}, line {line}: {wrong}; {mend}")
         part[third] = values
@@ -432,7 +415,7 @@ def _list_options(columns: Mapping[str, Any]) -> str:
 def read_columns(
     source: Source, columns: Mapping[str, str | None]
 ) -> Iterator[tuple[dict[str, str], pd.DataFrame]]:
-    """Yield the names of the columns by role, and some rows of them, called by their roles."""
+    """Yield the columns by role, and blocks of their rows with the roles as names."""
     if not source.is_table:
         raise UsageError(f"{source} is a matrix; expected a table of users and items")
     names: dict[str, str] = {}
@@ -456,7 +439,7 @@ def read_columns(
 def choose_columns(
     source: Source, columns: list[str], chosen: Mapping[str, str | None]
 ) -> dict[str, str]:
-    """Return the columns of user, item and rating: as chosen, else by name, else by place."""
+    """Return the columns of user, item and rating: as chosen, by name, or by position."""
     listed, hint = ", ".join(columns), delimiter_hint(source, columns)
     for name in chosen.values():
         if name is not None and name not in columns:
@@ -488,12 +471,12 @@ def choose_columns(
         raise UsageError(f"{source}: {wrong}; it must name the columns; {MATRIX_HINT}")
     if len(missing) > 1:
         read = ", ".join(f"{role} {name!r}" for role, name in zip(roles, names, strict=True))
-        warn(f"{source}: columns are taken by their place: {read}; if that is wrong, {name_them}")
+        warn(f"{source}: columns are chosen by position: {read}; if that is wrong, {name_them}")
     return dict(zip(roles, names, strict=True))
 
 
 def _parse(cell: Any) -> float:
-    """Return the number that a cell holds; NaN if it holds none."""
+    """Return the number in a cell, or NaN."""
     try:
         return float(cell)
     except (TypeError, ValueError, OverflowError):

@@ -36,7 +36,7 @@ FILES = {
     VECTORIZER_NAME: "vocabulary and idf, for `predict` and ssnmf_fast.io.load_vectorizer",
     _TOPICS: "top terms of every topic",
     _SHARES: "share of every class in a topic",
-    _EXAMPLES: "samples that are typical of every topic",
+    _EXAMPLES: "typical samples of every topic",
     _PREDICTIONS: "one line per sample",
     _REPRESENTATION: "weights of the topics in every sample",
     METRICS_NAME: "sizes and measures",
@@ -46,20 +46,16 @@ FILES = {
     _HEAT_MAP: "the same as a picture",
     _PARTS["words"]: "words of every topic in every slice, and those that increase there",
     _PARTS["classes"]: "prevalence of every topic in every class and slice",
-    _REPORT: "all of it on one page: open this first",
+    _REPORT: "everything on one page: open this first",
 }
 HARDER = (
     "samples chosen by `suggest` are harder than average: on all samples the accuracy is usually "
     "higher than on the labeled ones"
 )
-_ENOUGH = 10  # held-out samples of every class, for shares that are read from them alone
-_LEAST = 0.01  # share of a topic in a sample that is worth showing
-_MAIN = 0.5  # of the largest share of a topic: what samples of that topic have
-_TERMS_PRINTED = 8
+_ENOUGH = 10  # held-out samples of every class, to compute shares from them alone
+_LEAST, _MAIN = 0.01, 0.5  # least share of an example, also relative to the largest of its topic
 _NAME_TERMS = 3  # in the name of a topic over time
-_IMAGES_PRINTED = 10  # topics that are better seen than listed
-_CLASSES_PRINTED = 20
-_LONGEST_NAME = 32
+_TERMS_PRINTED, _IMAGES_PRINTED, _CLASSES_PRINTED, _LONGEST_NAME = 8, 10, 20, 32
 
 
 def write_all(fitted: Fitted, out: Results, options: Namespace) -> tuple[Report, dict[str, Any]]:
@@ -78,8 +74,8 @@ def write_all(fitted: Fitted, out: Results, options: Namespace) -> tuple[Report,
         classes = [", ".join(str(name) for name, _ in topic.leading) for topic in report.topics]
         names = [f"{k} ({one})" if one else str(k) for k, one in enumerate(classes)]
         drawn = out.write(_PICTURE, lambda: png(image_grid(model.components_, shape, names=names)))
-        more = " and, in brackets, the classes that it stands for" if any(classes) else ""
-        caption = f"Each with its number{more}. An image is approximated by a weighted sum of them."
+        more = " and main classes" if any(classes) else ""
+        caption = f"With their numbers{more}. Each image is approximated by a weighted sum of them."
         pictures.append(Picture("Components", caption, drawn))
     if (choice := getattr(model, "rank_choice_", None)) is not None:
         pictures.append(draw_choice(choice, out))
@@ -89,8 +85,8 @@ def write_all(fitted: Fitted, out: Results, options: Namespace) -> tuple[Report,
                 out.write_csv(name, [*rows[0]], ([*row.values()] for row in rows))
         drawn = out.write(_HEAT_MAP, lambda: png(over.plot(n_terms=_NAME_TERMS)))
         caption = (
-            f"How prevalent every topic is in {len(over.slices)} slices of time, relative to its "
-            "peak. Topics are in the order of their peaks; gray slices have no documents."
+            f"Prevalence of every topic in {len(over.slices)} slices of time, relative to its "
+            "peak. Topics are sorted by peak; gray slices have no documents."
         )
         pictures.append(Picture("Topics over time", caption, drawn))
     content = describe(fitted, report, options)
@@ -100,20 +96,20 @@ def write_all(fitted: Fitted, out: Results, options: Namespace) -> tuple[Report,
 
 
 def draw_choice(choice: RankChoice, out: Results) -> Picture:
-    """Write the curve of numbers of topics; return it for the report."""
-    what = f"The {choice.label} of every number of topics"
+    """Write the curve of scores by number of topics; return it for the report."""
+    what = f"The {choice.label} for every number of topics"
     if choice.criterion == "bound":
         what += ": the largest of all starts; points are single starts"
     elif choice.scores.shape[1] > 1:
         what += ": means of the splits, with one standard error; points are single splits"
-    what += "" if choice.high is None else "; the shaded numbers would do"
+    what += "" if choice.high is None else "; any number in the shaded range will do"
     better = "Larger" if choice.larger_is_better else "Smaller"
     drawn = out.write(CURVE, lambda: png(choice.plot()))
     return Picture("Number of topics", f"{what}. {better} is better.", drawn)
 
 
 def make_report(fitted: Fitted, options: Namespace) -> Report:
-    """Return all that is reported of a fit, but its pictures."""
+    """Return the report of a fit, without its pictures."""
     evaluation, labels, model = fitted.evaluation, fitted.labels, fitted.model
     labeled, shape, tree = int(fitted.training.sum()), fitted.image_shape, ""
     measures, remarks = [] if evaluation is None else evaluation.measures(), []
@@ -124,8 +120,8 @@ def make_report(fitted: Fitted, options: Namespace) -> Report:
     if evaluation is None and fitted.guided and labels is not None:
         remarks.append(explain_no_estimate(model, labeled, len(labels.names)))
     topics, note, counts = describe_topics(fitted, options.terms)
-    if any("/" in topic.name for topic in topics):  # names with parts, such as "grain/wheat"
-        with suppress(ValueError):  # a topic and parts of it
+    if any("/" in topic.name for topic in topics):  # names of subtopics, such as "grain/wheat"
+        with suppress(ValueError):  # a topic and its subtopics
             tree = str(TopicTree(model, fitted.terms))
     facts = {"samples": str(fitted.X.shape[0]), "topics": str(len(model.components_))}
     if labels is not None:
@@ -166,10 +162,7 @@ def make_report(fitted: Fitted, options: Namespace) -> Report:
 
 
 def describe_topics(fitted: Fitted, n_terms: int) -> tuple[Topics, str, list[int]]:
-    """Return topics with sizes and, where there are labels, shares of the classes; a note on these.
-
-    The shares are read from held-out samples where there are enough of every class.
-    """
+    """Return topics with sizes and, with labels, shares of the classes; a note on these; counts."""
     topics: Topics = fitted.model.topics(fitted.terms, n_terms)
     topics = topics.with_sizes(fitted.amounts.sum(axis=0))
     labels, held_out = fitted.labels, fitted.held_out
@@ -178,21 +171,21 @@ def describe_topics(fitted: Fitted, n_terms: int) -> tuple[Topics, str, list[int
     used = labels.known
     if not fitted.guided:
         what = f"the {used.sum()} samples that have labels"
-    elif (labels.indicators()[held_out].sum(axis=0) >= _ENOUGH).all():
+    elif (labels.indicators()[held_out].sum(axis=0) >= _ENOUGH).all():  # of every class
         used, what = held_out, f"the {held_out.sum()} samples whose labels were hidden from the fit"
     else:
-        more = ", hidden ones and others" if held_out.any() else ""
+        more = ", hidden or not" if held_out.any() else ""
         what = f"all {used.sum()} samples with labels{more}"
     note = (
-        "Share of every class in a topic, in percent: how much of a sample of the class the topic "
-        "explains on average, divided by the sum over the classes. A class of few samples counts "
-        f"like one of many. Read from {what}, which are represented without their labels; in "
-        "brackets their numbers."
+        "How strongly each class uses the topic, in percent (rows add up to 100): the mean share "
+        "of the topic in samples of the class, so that small classes count as much as large "
+        f"classes. Computed from {what}, represented without their labels; their numbers are in "
+        "parentheses."
     )
     if fitted.guided and (used & fitted.training).any():
-        note += " The fit knew labels of these samples: on new ones the shares are less clear."
+        note += " The fit has seen labels of these samples; shares are less clear for new samples."
     if labels.several:
-        note += " A sample of several labels counts for each in equal parts."
+        note += " A sample with several labels is split evenly between them."
     names = sort_naturally(labels.names)
     members = labels.indicators(names)[used]
     topics = topics.with_shares(names, class_means(fitted.shares[used], members))
@@ -200,7 +193,7 @@ def describe_topics(fitted: Fitted, n_terms: int) -> tuple[Topics, str, list[int
 
 
 def find_examples(fitted: Fitted, count: int = 3) -> list[list[Example]]:
-    """Return for every topic the samples that are typical of it."""
+    """Return typical samples of every topic."""
     from sklearn.metrics.pairwise import cosine_similarity
 
     shares, alike = fitted.shares, cosine_similarity(fitted.scaled, fitted.model.components_)
@@ -226,7 +219,7 @@ def find_examples(fitted: Fitted, count: int = 3) -> list[list[Example]]:
 
 
 def shorten(text: str, length: int = 200) -> str:
-    """Return the beginning of a text on one line, cut between words where there are any."""
+    """Return the beginning of a text on one line, cut between words if possible."""
     line = " ".join(text.split())
     cut = line[: length - 1]
     words = cut.rpartition(" ")[0]
@@ -289,16 +282,12 @@ def describe(fitted: Fitted, report: Report, options: Namespace) -> dict[str, An
         content["slices"] = len(over.slices)
         lengths = lengths_of(over.prevalence).tolist()
         content["peaks"] = [
-            {
-                "topic": peak.topic,
-                "slice": str(peak.slice),
-                "prevalence": peak.prevalence,
-                "concentration": round(peak.concentration, 6),
-                "periodicity": None if math.isnan(peak.periodicity) else round(peak.periodicity, 6),
-                "length": length,
-            }
+            peak._asdict() | {"slice": str(peak.slice), "length": length}
             for peak, length in zip(over.peaks(), lengths, strict=True)
         ]
+        for peak in content["peaks"]:
+            for name in ("concentration", "periodicity"):
+                peak[name] = None if math.isnan(peak[name]) else round(peak[name], 6)
     if fitted.labels is not None and fitted.labels.several:
         content["label_separator"] = options.label_separator or SEPARATOR
     return content
@@ -336,7 +325,7 @@ def print_report(fitted: Fitted, report: Report) -> None:
 
 
 def print_class_scores(evaluation: Evaluation, report: str) -> None:
-    """Print a line for every class, or for the largest of many; the file `report` has all."""
+    """Print a line for every class, or for the largest of many; `report` is the file with all."""
     scores = shown = evaluation.class_scores
     if len(scores) > _CLASSES_PRINTED:
         largest = sorted(scores, key=lambda one: -one.samples)[:_CLASSES_PRINTED]
@@ -348,4 +337,4 @@ def print_class_scores(evaluation: Evaluation, report: str) -> None:
         name = one.name if len(one.name) <= width else one.name[: width - 3] + "..."
         print(f"  {name:<{width}}  {precision:>9}  {recall:>6}  {f:>4}  {one.samples:>7}")
     if len(shown) < len(scores):
-        print(f"  and {len(scores) - len(shown)} smaller ones; {report} has all")
+        print(f"  and {len(scores) - len(shown)} smaller classes; see {report}")

@@ -1,4 +1,4 @@
-"""``ssnmf-fast fit``, ``demo``, ``suggest`` and ``choose-rank``: what fits models to data."""
+"""``ssnmf-fast fit``, ``demo``, ``suggest`` and ``choose-rank``, which fit models to data."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ from ._read import (
 )
 from ._text import find_ids, find_text_column, fit_vectorizer, read_texts
 
-_OF_TEXTS = "float32"  # whose weights are no exact numbers
+_OF_TEXTS = "float32"  # TF-IDF is not exact
 _OF_TABLES = {
     *("text", "max_features", "min_df", "max_df", "stop_words", "ngram"),
     *("token_pattern", "keep_markup"),
@@ -58,7 +58,7 @@ _NOT_SETTINGS = {"run", "out", "terms", "json", "quiet", "debug", "safe_csv"}
 
 def run(options: Namespace, data: Data | None = None) -> dict[str, Any]:
     """Read the data, fit a model, write all results, and print a summary."""
-    from ._parser import build_parser  # which has this module run
+    from ._parser import build_parser  # which runs this module
 
     defaults = vars(build_parser().parse_args(["fit", options.data]))
     given = {name for name, value in vars(options).items() if value != defaults.get(name)}
@@ -75,7 +75,7 @@ def run(options: Namespace, data: Data | None = None) -> dict[str, Any]:
         fitted = replace(train(model, data, options), told=told, given=named)
         report, content = write_all(fitted, out, options)
     choice = getattr(fitted.model, "rank_choice_", None)
-    if choice is not None and choice.high > 1:  # else there is a warning
+    if choice is not None and choice.high > 1:  # otherwise there is a warning
         print(f"{choice}; --rank sets it".replace(";", ",", 1))
     print_report(fitted, report)
     return {**content, **out.show()}
@@ -134,7 +134,7 @@ def _read_times(options: Namespace, data: Table | Source, n_samples: int) -> Tim
 
 
 def train(model: Model, data: Data, options: Namespace) -> Fitted:
-    """Fit a model to data, some of whose labels may be held out."""
+    """Fit a model to data, perhaps with some labels held out."""
     held_out = np.zeros(data.X.shape[0], dtype=bool)
     visible = y = None
     if model.guided and data.labels is not None:
@@ -145,13 +145,12 @@ def train(model: Model, data: Data, options: Namespace) -> Fitted:
         texts = data.vectorizer is not None
         options.dtype = _OF_TEXTS if texts else float_dtype(data.X.dtype, "X").name
     begin = time.perf_counter()
-    # The bar moves in the last fit only.
-    label = "validation, then fit" if model.validates else "fit"
+    label = "validation, then fit" if model.validates else "fit"  # the bar moves only in the fit
     with closing(ProgressBar(options.max_iter, label)) as bar, warnings.catch_warnings():
         for known in ("The cross-validated accuracy", "The number of unique classes is greater"):
-            warnings.filterwarnings("ignore", message=known)  # reported in other words
+            warnings.filterwarnings("ignore", message=known)  # reported differently
         estimator = model.build(options, visible, bar, data.terms)
-        chooses = options.rank == "auto"  # which takes longer than the fit: lines for both
+        chooses = options.rank == "auto"  # longer than the fit: print progress of both
         if chooses:
             estimator.set_params(callback=None, verbose=1)
         estimator.fit(data.X, data.times if model.dated else y)
@@ -171,7 +170,7 @@ def train(model: Model, data: Data, options: Namespace) -> Fitted:
 
 
 def _list_settings(estimator: Any, data: Data, options: Namespace) -> list[tuple[str, str]]:
-    """Return for the report the options, what the fit set itself, and the seeds of every topic."""
+    """Return for the report the options, the values set by the fit, and the seeds of topics."""
     left_out = _NOT_SETTINGS if data.vectorizer is not None else _NOT_SETTINGS | _OF_TABLES
     pairs = [("data size", data.size)] + [
         (name.replace("_", " "), ", ".join(value) if isinstance(value, list) else str(value))
@@ -194,7 +193,7 @@ def _list_settings(estimator: Any, data: Data, options: Namespace) -> list[tuple
     if len(committee) > 1:
         weights = ", ".join(f"{name} {one['weight']:.2g}" for name, one in committee.items())
         validated = (estimator.validation_folds_ >= 0).any()
-        how = "found by validation" if validated else "not validated, as labels are few"
+        how = "found by validation" if validated else "not validated: too few labels"
         pairs.append((f"weights of the classifiers, {how}", weights))
     if hasattr(estimator, "seed_weights_"):
         names = names_of(data.terms, estimator.n_features_in_)
@@ -227,7 +226,7 @@ _DIGITS = 3  # of a probability that a person reads
 
 def run_suggest(options: Namespace) -> dict[str, Any]:
     if not options.labels:
-        raise UsageError("suggest needs --labels, the column with the labels that there are")
+        raise UsageError("suggest needs --labels, the column with the known labels")
     options.out = options.out or default_out(options.data, "-to-label.csv")
     out, column = Output(options), column_to_fill(options.labels)
     if out.path is not None:
@@ -244,11 +243,11 @@ def run_suggest(options: Namespace) -> dict[str, Any]:
         raise UsageError("every sample has a label or was suggested before; none is left")
     for name in (column, None if data.vectorizer is None else data.vectorizer.column):
         if name in (SAMPLE, _PREDICTION, _PROBABILITY):
-            raise UsageError(f"the table to fill in has a column {name!r} of its own; rename yours")
+            raise UsageError(f"the table to fill in already has a column {name!r}; rename yours")
     fitted = train(model, data, options)
     chosen = rest[fitted.model.suggest(data.X[rest], options.count)]
     _write_to_fill(out, fitted, chosen, column, options.label_separator or SEPARATOR)
-    # On standard output there is no place for more.
+    # Standard output has only the table.
     evaluation, gain = None if out.path is None else fitted.evaluation, None
     measures = [] if evaluation is None else evaluation.measures()
     scores = [one for one in measures if one.key in _SCORES]
@@ -267,20 +266,17 @@ def run_suggest(options: Namespace) -> dict[str, Any]:
         print(*lines, sep="\n")
         print(f"{len(chosen)} samples to label are in {out}: fill in its column {column!r}, then")
         print(f"run `ssnmf-fast fit` or suggest with the same options and {more}")
-    summary = {
-        "out": str(out),
-        "suggested": len(chosen),
-        "labeled": int(labels.known.sum()),
-        "measures": {one.key: one.value for one in scores},
-        "intervals": {one.key: list(one.interval) for one in scores if one.interval},
-    }
+    intervals = {one.key: list(one.interval) for one in scores if one.interval}
+    summary: dict[str, Any] = {"out": str(out), "suggested": len(chosen)}
+    summary |= {"labeled": int(labels.known.sum()), "intervals": intervals}
+    summary["measures"] = {one.key: one.value for one in scores}
     if gain is not None:
         summary |= {"score_half": gain.half, "score": gain.full, "more_labels_help": gain.helps}
     return summary
 
 
 def _write_to_fill(out: Output, fitted: Fitted, chosen: Array, column: str, separator: str) -> None:
-    """Write the table to fill in: the samples, what is predicted, and no label."""
+    """Write the table to fill in: samples, predictions, and an empty column of labels."""
     columns: Columns = []
     if fitted.texts is not None and fitted.vectorizer is not None:
         columns.append((fitted.vectorizer.column, [fitted.texts[row] for row in chosen]))
@@ -304,23 +300,16 @@ _RANK_FILES = {
     _TABLE: "scores of every rank, in all splits",
     CURVE: "the same as a picture",
     METRICS_NAME: "the choice and its settings",
-    _REPORT: "all of it on one page: open this first",
+    _REPORT: "everything on one page: open this first",
 }
 # Options that a criterion does not use, and the parameters that options set.
 _UNUSED = {"stability": {"splits", "validation_fraction", "only_nonzeros"}}
 _UNUSED["bound"] = {*_UNUSED["stability"], "rule"}
 _UNUSED["words"] = {"only_nonzeros", "rule"}
 _REFUSED = {"bound": ("loss",), "words": ("loss", "starts", "only_nonzeros", "max_iter", "tol")}
-_PARAMETERS = {
-    **{name: name for name in ("criterion", "loss", "rule")},
-    "splits": "n_splits",
-    "starts": "n_starts",
-    "validation_fraction": "validation_fraction",
-    "max_iter": "max_iter",
-    "tol": "tol",
-    "seed": "random_state",
-    "threads": "n_threads",
-}
+_SAME = ("criterion", "loss", "rule", "validation_fraction", "max_iter", "tol")
+_PARAMETERS = {**{name: name for name in _SAME}, "splits": "n_splits", "starts": "n_starts"}
+_PARAMETERS |= {"seed": "random_state", "threads": "n_threads"}
 
 
 def run_choose_rank(options: Namespace) -> dict[str, Any]:
@@ -358,12 +347,7 @@ def run_choose_rank(options: Namespace) -> dict[str, Any]:
 
 
 def _write_choice(
-    choice: RankChoice,
-    size: str,
-    seconds: float,
-    out: Results,
-    told: list[str],
-    options: Namespace,
+    choice: RankChoice, size: str, seconds: float, out: Results, told: list[str], options: Namespace
 ) -> dict[str, Any]:
     rows = [
         {name: None if value != value else value for name, value in row.items()}  # NaN
@@ -379,12 +363,8 @@ def _write_choice(
     settings.insert(1, ("ranks", ",".join(map(str, choice.ranks))))
     kept = ("rank", "low", "high", "criterion", "rule", "notes")
     content = {name: value for name in kept if (value := getattr(choice, name)) is not None}
-    content |= {
-        "warnings": told,
-        "ranks": rows,
-        "seconds": round(seconds, 3),
-        "settings": dict(settings),
-    }
+    content |= {"warnings": told, "ranks": rows, "settings": dict(settings)}
+    content["seconds"] = round(seconds, 3)
     out.write_json(METRICS_NAME, content)
     tried = f"{choice.rank} topics, of {len(choice.ranks)} numbers tried"
     lead = tried if choice.high is None else str(choice)

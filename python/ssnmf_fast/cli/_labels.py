@@ -1,4 +1,4 @@
-"""Labels of the samples in files: none, one or several each; those filled in later; seeds."""
+"""Labels of samples in files: none, one or several each; labels filled in later; seeds."""
 
 from __future__ import annotations
 
@@ -40,15 +40,15 @@ Mask = npt.NDArray[np.bool_]
 Names = tuple[str, ...]
 
 SAMPLE = "sample"  # the column with the number of a sample, in tables of samples
-_COLUMN = "label"  # of a table to fill in, where the labels of the data are in a file
-_FEW, _MANY = 20, 100  # labeled samples: of few each may well have a class of its own
+_COLUMN = "label"  # of a table to fill in, if the labels of the data are in a file
+_FEW, _MANY = 20, 100  # labeled samples: a few may all have different classes
 _HALF, _MOSTLY = 0.5, 0.9  # share with a label that no other sample has
 _SEPARATORS = (";", "|", ",")
 _COMPARED = 500  # characters of a text
 
 
 class NamedColumns(np.ndarray):
-    """An indicator matrix whose columns have names, as estimators read them of a data frame."""
+    """An indicator matrix with names of columns, like a data frame."""
 
     columns: list[str]
 
@@ -78,7 +78,7 @@ class SampleLabels:
         return np.asarray(indicator_matrix(self.each, position, np.arange(n), n).toarray())
 
     def single_or_indicators(self) -> Array:
-        """Return what a model takes that knows both forms; unlabeled rows are None or NaN."""
+        """Return labels for models that take both forms; unlabeled rows are None or NaN."""
         if not self.several:
             return self.single()
         matrix = self.indicators().view(NamedColumns)
@@ -94,7 +94,7 @@ class SampleLabels:
         return [separator.join(names) for names in self.each]
 
     def hold_out(self, share: float, seed: int) -> Mask:
-        """Choose labeled samples to hide; every label keeps a sample that shows it."""
+        """Choose labeled samples to hide; every label keeps at least one sample."""
         rng = np.random.default_rng(seed)
         hidden = np.zeros(len(self.each), dtype=bool)
         if not self.several:  # the same share of every class
@@ -114,7 +114,7 @@ class SampleLabels:
 
 
 def read_labels_of(options: Namespace, data: Table | Source, n_samples: int) -> SampleLabels | None:
-    """Return the labels that the options name, of a table or of a file next to a matrix."""
+    """Return the labels that the options name, from a table or from a file."""
     if not options.labels:
         return None
     things = "samples, empty for an unlabeled one"
@@ -140,7 +140,7 @@ def parse_labels(
 
 
 def _split_labels(value: Any, separator: str | None, absent: Collection[str] = ()) -> list[str]:
-    """Return the labels of one sample as they are written, without those that mean none."""
+    """Return the labels of one sample as written, without those that mean "no label"."""
     parts = value if isinstance(value, list) else [value]
     if separator is not None and isinstance(value, str):
         parts = value.split(separator)
@@ -149,9 +149,9 @@ def _split_labels(value: Any, separator: str | None, absent: Collection[str] = (
 
 
 def warn_of_labels(labels: SampleLabels, option: str, separator: str | None) -> None:
-    """Warn of a wrong column, a missing separator, and texts that mean no label.
+    """Warn about a wrong column, a missing separator, and texts that mean "no label".
 
-    A column that is surely wrong raises UsageError: a fit of that many classes takes minutes.
+    A column that is surely wrong raises UsageError, as a fit with that many classes takes minutes.
     `option` is the value of --labels.
     """
     occurs = Counter(name for names in labels.each for name in names)
@@ -160,7 +160,7 @@ def warn_of_labels(labels: SampleLabels, option: str, separator: str | None) -> 
     if count > _FEW and alone > _HALF * count:
         unique = (
             f"{alone} of the {count} labeled samples in {option!r} have a label that no other has, "
-            "as ids, dates or numbers are"
+            "like ids, dates or numbers"
         )
         if alone >= _MOSTLY * count or count > _MANY:
             right = "name the column of the labels with --labels"
@@ -183,14 +183,14 @@ def warn_of_labels(labels: SampleLabels, option: str, separator: str | None) -> 
 
 
 def column_to_fill(labels: str) -> str:
-    """Return the name of the column of `suggest` for labels, for a value of --labels."""
+    """Return the column to fill in in tables of `suggest`, for a value of --labels."""
     return _COLUMN if Path(labels).is_file() else labels
 
 
 def _add_more_labels(
     values: Sequence[Any], data: Table | Source, options: Namespace
 ) -> tuple[list[Any], set[int]]:
-    """Return labels with those of filled tables in place of others; and the samples left empty."""
+    """Return labels, updated from filled tables, and the samples that were left empty."""
     merged, column = list(values), column_to_fill(options.labels)
     passed_over: set[int] = set()
     places: dict[int, str] = {}
@@ -203,7 +203,7 @@ def _add_more_labels(
         if source.kind == ".csv":
             with reporting(name), open_text(source.path, source.encoding) as file:
                 head = file.readline()
-            for mark in ("\t", ";", ","):  # which spreadsheet programs choose by the country
+            for mark in ("\t", ";", ","):  # spreadsheet programs choose by locale
                 if column in next(csv.reader([head], delimiter=mark), []):
                     source = replace(source, delimiter=mark)
         table = read_table(source)
@@ -235,7 +235,7 @@ def _add_more_labels(
 def _match_samples(
     filled: Table, data: Table | Source, options: Namespace, count: int
 ) -> list[int | str]:
-    """Return for every row of a filled table the number of its sample, or why there is none."""
+    """Return for every row of a filled table its sample, or why there is none."""
     name, samples = SAMPLE, {str(k): k for k in range(count)}
     texts, written = [], [None] * len(filled.frame)
     if isinstance(data, Table):
@@ -249,7 +249,7 @@ def _match_samples(
             texts, written = data.column(column), filled.column(column)
 
     def plain(text: object) -> str:
-        """Return what programs leave as it is: ASCII letters and digits."""
+        """Return only ASCII letters and digits, which programs do not change."""
         return re.sub(r"[^0-9A-Za-z]+", "", "" if text is None else nfc(str(text)))[:_COMPARED]
 
     keys = filled.column(name) if name in filled.frame else [""] * len(filled.frame)
@@ -273,14 +273,14 @@ SEEDS_EXAMPLE = '{"space": ["orbit", "nasa"], "sport": {"game": 2, "team": 1}}'
 
 
 def read_seeds(name: str, encoding: str) -> dict[str, Any]:
-    """Return the words, or words and strengths, of every topic."""
+    """Return the words, perhaps with strengths, of every topic."""
     path = Path(name)
     if not path.is_file():
         raise UsageError(f"{path}: no such file; expected seeds such as {SEEDS_EXAMPLE}")
     with reporting(path), open_text(path, encoding) as file:
         text = file.read()
 
-    def refuse_repeated(names: Iterable[str]) -> None:  # of which readers take the last
+    def refuse_repeated(names: Iterable[str]) -> None:  # readers take the last
         for name, count in Counter(map(nfc, names)).items():
             if count > 1:
                 raise UsageError(f"{path} has {short(name)} twice in one mapping; merge the two")
@@ -305,12 +305,12 @@ def read_seeds(name: str, encoding: str) -> dict[str, Any]:
         content = read(text)
     except (failure, RecursionError) as error:
         message = " ".join(str(error).split())
-        raise UsageError(f"{path} is no {kind} ({message}); expected {SEEDS_EXAMPLE}") from error
+        raise UsageError(f"{path} is not {kind} ({message}); expected {SEEDS_EXAMPLE}") from error
     if not isinstance(content, dict) or not all(
         isinstance(words, (list, dict))
         and all(isinstance(word, str) for word in words)
         and (isinstance(words, list) or all(type(one) in (int, float) for one in words.values()))
         for words in content.values()
     ):
-        raise UsageError(f"{path} holds no seeds; expected words by topic, such as {SEEDS_EXAMPLE}")
+        raise UsageError(f"{path} has no seeds; expected words by topic, such as {SEEDS_EXAMPLE}")
     return {str(topic): seeds for topic, seeds in content.items()}

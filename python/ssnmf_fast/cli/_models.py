@@ -1,4 +1,4 @@
-"""The models of ``ssnmf-fast fit``: what each needs and takes, and how good a fit of it is."""
+"""The models of ``ssnmf-fast fit``: their options, and measures of their fits."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ Ids = tuple[str, Sequence[Any]]  # name of the column, and the id of every sampl
 
 @dataclass(frozen=True, kw_only=True)
 class Data:
-    """Samples and what is known of them; rows of X that are images have an `image_shape`."""
+    """Samples with labels, texts, ids and times; `image_shape` if rows of X are images."""
 
     X: Any
     labels: SampleLabels | None = None
     terms: list[str] | None = None
     vectorizer: Vectorizer | None = None
-    texts: list[str] | None = None  # of which the vectorizer made X
+    texts: list[str] | None = None  # from which the vectorizer made X
     ids: Ids | None = None
     times: Times | None = None
     image_shape: tuple[int, int] | None = None
 
     @cached_property
     def odd_texts(self) -> dict[str, int]:
-        """How many texts have no known word, and how many others stand there before."""
+        """How many texts have no known word, and how many others are repeated."""
         if self.texts is None:
             return {}
         known = [text for text, n in zip(self.texts, np.diff(self.X.indptr), strict=True) if n]
@@ -57,7 +57,7 @@ class Data:
 
 @dataclass(frozen=True, kw_only=True)
 class Fitted(Data):
-    """A fitted model with data: those of the fit, or new ones."""
+    """A fitted model with data, of the fit or new."""
 
     model: Any
     held_out: Mask = field(default_factory=lambda: np.zeros(0, dtype=bool))
@@ -126,7 +126,7 @@ class Fitted(Data):
         return name_classes(self.model, self.proba)
 
     def name_predictions(self, separator: str) -> list[str]:
-        """Return the predicted labels as one text a sample."""
+        """Return the predicted labels as one text per sample."""
         if self.predicted.ndim == 1:
             return [str(name) for name in self.predicted]
         classes = np.array([str(name) for name in self.model.classes_])
@@ -134,7 +134,7 @@ class Fitted(Data):
 
     @cached_property
     def scaled(self) -> Any:
-        """The data for LinearSVC: without NaN, and of matrices the largest value 1."""
+        """The data for LinearSVC: without NaN; the largest value of a matrix is 1."""
         X = self.X
         if self.texts is not None:
             return X
@@ -147,7 +147,7 @@ class Fitted(Data):
 
     @cached_property
     def evaluation(self) -> Evaluation | None:
-        """How good the predictions are; None where that is not known."""
+        """How good the predictions are; None if unknown."""
         labels, model = self.labels, self.model
         if labels is None or not self.guided or not self.predicts:
             return None
@@ -161,37 +161,36 @@ _COHERENT_TERMS, _DIVERSE_TERMS = 10, 25
 # By key: name, format of the value, and meaning.
 _MEASURES = """
 largest_topic_right | largest topic among the labels of {n} held-out samples | {:.1%}
-    Share of the held-out samples whose largest named topic, the one that explains most of the
-    sample, is one of their labels.
+    Share of the held-out samples whose largest named topic, which explains most of the sample, is
+    one of their labels.
 similarity | similarity of topics and labels | {:.3f}
-    Weighted Jaccard similarity of the named topics' shares in the held-out samples and of their
-    labels, matched one to one, on average: 1 if they agree, 0 if they never meet.
+    Weighted Jaccard similarity between shares of named topics in the held-out samples and labels,
+    averaged over topics matched one to one: 1 if they agree, 0 if they never occur together.
 resolved_topics | resolved topics | {} of {k}
-    Topics whose similarity with the label they are matched with lies above 0.1; the held-out
-    samples show {shown} of the {k} labels.
+    Topics whose similarity with their label is above 0.1; the held-out samples have {shown} of the
+    {k} labels.
 lower_bound | lower bound | {:.6g}
-    Lower bound of the log evidence that the fit maximizes, hyperparameters included: of two fits to
-    the same data, as with other ranks or seeds, the higher is the better model.
+    Lower bound of the log evidence, which the fit maximizes, including hyperparameters: of two fits
+    to the same data, such as with other ranks or seeds, the one with the higher bound is better.
 sparsity | sparsity | {:.3f}
-    Hoyer sparsity of the topics' weights in the samples: near 1 if few weights carry everything, 0
-    if all are equal.
+    Hoyer sparsity of the weights of topics in the samples: near 1 if a few weights dominate, 0 if
+    all are equal.
 inter_label_sparsity | inter-label sparsity | {:.3f}
-    Hoyer sparsity of the topics' weights summed over each class of the labeled samples: near 1 if
-    each class has few topics of its own, 0 if all classes use all alike; --rate-shape controls it.
+    Hoyer sparsity of the weights of topics, summed over each class of the labeled samples: near 1
+    if each class uses a few topics, 0 if all classes use all topics equally; see --rate-shape.
 coherence | topic coherence (NPMI) | {:.3f}
     How often the first {coherent} terms of a topic occur in the same texts (NPMI), averaged over
     the topics: 1 if always together, 0 if as often as by chance, -1 if never.
 diversity | topic diversity | {:.3f}
-    Share of different terms among the first {diverse} of all topics: 1 if no two topics have one in
-    common.
+    Share of distinct terms among the first {diverse} of all topics: 1 if topics share no term.
 exclusivity | topic exclusivity (FREX) | {:.3f}
-    How much the first {coherent} terms of a topic are its own and frequent in it (FREX), averaged
-    over the topics: near 1 if no other topic has them.
+    How exclusive and frequent the first {coherent} terms of a topic are (FREX), averaged over the
+    topics: near 1 if no other topic has them.
 """
 
 
 def measure(fitted: Fitted) -> list[Measure]:
-    """Return how good the topics are: named ones, those of Bayesian models, and those of texts."""
+    """Return measures of named topics, of Bayesian models, and of topics of texts."""
     model, labels, A = fitted.model, fitted.labels, fitted.model.components_
     values: dict[str, float] = {}
     counts = {"coherent": _COHERENT_TERMS, "diverse": _DIVERSE_TERMS}
@@ -235,35 +234,35 @@ def measure(fitted: Fitted) -> list[Measure]:
 _OF_COMMAND = ("free_topics", "label_separator", "seeds", "test_size")
 _NEEDED = {"time": ", the column of the dates", "seeds": ", a file with words of topics"}
 _RENAMED = {"svm_c": "C", "s_shape": "S_shape"}
-_REFUSED = {"ssnmf": "auto", "nmf-alpha": math.inf}  # weights of labels that others take
+_REFUSED = {"ssnmf": "auto", "nmf-alpha": math.inf}  # weights of labels for other models only
 _TEST_SIZE = 0.2
-# By name: the class, the options that only some models take of which it is one, and what it is.
+# By name: the class, its options that not all models have, and a description.
 _MODELS = """
 few-labels FewLabelsClassifier: loss self_training label_separator test_size
-    classifier for few labels and many: several methods, weighted by cross-validation
+    classifier for few or many labels: several methods, weighted by cross-validation
 ssnmf SSNMFClassifier: loss supervision_loss supervision_weight readout label_separator test_size
-    the classifier of the papers, whose rank and weight of the labels are given
+    the classifier of the papers, with a given rank and weight of the labels
 nmf NMF: loss
-    topics without the help of labels
+    topics without labels
 ts-nmf TopicSupervisedNMF: loss labeled_weight free_topics label_separator test_size
-    one topic for each label, which labeled texts may have only if they name it
+    one topic per label; labeled texts have only the topics of their labels
 seeded SeededTopics: loss seeds free_topics test_size
-    topics, and classes, from a few words each; labels are not needed
+    topics and classes from a few seed words each, without labels
 nmf-alpha MarginNMF: loss supervision_weight svm_c label_separator test_size
-    topics that keep what separates the classes for a support vector machine
+    topics that keep classes separable for a support vector machine
 cnmf ConstrainedNMF: loss test_size
     labeled samples of a class share their topics exactly
 dynamic DynamicTopics: freq method documents_per_slice loss
-    topics of dated texts and how prevalent each is over time
+    topics of dated texts and their prevalence over time
 vbnmf BayesianNMF: s_shape
-    Bayesian topics without the help of labels
+    Bayesian topics without labels
 supervised-vbnmf SupervisedBayesianNMF: rate_shape test_size
-    Bayesian topics, of which each class uses few
+    Bayesian topics; each class uses a few of them
 """
 
 
 class Model:
-    """What the options of a model say of it, and how it is built."""
+    """A model of the command: its options, and how to build its estimator."""
 
     def __init__(self, name: str, estimator: str, about: str, options: str) -> None:
         self.name, self.about, self.options = name, about, options.split()
@@ -292,7 +291,7 @@ class Model:
         callback: Callable[[Any], object],
         terms: list[str] | None = None,
     ) -> Any:
-        """Return the estimator, not fitted; `labels` are those that it will see."""
+        """Return the estimator, not fitted; it will see only `labels`."""
         params = {new: getattr(options, name) for name, new in self.parameters.items()}
         rank, by = options.rank, "labels"
         names: Collection[str] | None = None if labels is None else labels.names
@@ -324,10 +323,7 @@ def users_of(option: str) -> str:
 
 
 def choose_model(options: Namespace) -> Model:
-    """Return the model that the options name, or the default one.
-
-    Its options are checked, and those that are not given set to the estimator's defaults.
-    """
+    """Return the model of the options, or the default; check its options, and set defaults."""
     seeded = options.model is None and options.seeds is not None
     default = "seeded" if seeded else "few-labels" if options.labels else "nmf"
     model = MODELS[options.model or default]
@@ -359,7 +355,7 @@ def choose_model(options: Namespace) -> Model:
     if rank is None and not (model.names_topics or model.validates):
         wrong = "needs --rank, the number of topics; few-labels has topics for each class"
     elif rank is not None and model.validates:
-        wrong = "takes no --rank: it has one topic or three for each class; ssnmf takes one"
+        wrong = "takes no --rank: it has one or three topics per class; ssnmf takes --rank"
     elif rank == "auto" and not model.chooses_rank:
         wrong = "takes no --rank auto: give the number of topics"
         wrong += ", or leave --rank out" if model.names_topics else ""
@@ -373,7 +369,7 @@ def choose_model(options: Namespace) -> Model:
 
 
 def check_labels(model: Model, labels: SampleLabels | None, options: Namespace) -> None:
-    """Raise UsageError for labels that the model cannot take; warn of unlikely ones."""
+    """Raise UsageError for labels that the model cannot take; warn about unlikely labels."""
     if labels is None:
         return
     warn_of_labels(labels, options.labels, options.label_separator)
@@ -386,5 +382,5 @@ def check_labels(model: Model, labels: SampleLabels | None, options: Namespace) 
         raise UsageError(f"{wrong}, {users_of('label_separator')} take several")
     rank, count = options.rank, len(labels.names)
     if rank is not None and rank < count and not model.names_topics:
-        few = "so few topics cannot stand for all of them"
+        few = "too few topics to represent all of them"
         warn(f"--rank {rank} is below the number of classes, {count}: {few}")

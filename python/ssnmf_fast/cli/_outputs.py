@@ -29,17 +29,17 @@ from ._read import STANDARD, UsageError, warn
 MODEL_NAME, METRICS_NAME = "model.npz", "metrics.json"
 KINDS = ("csv", "jsonl")
 SEPARATOR = ";"  # between the labels of a sample, unless another is given
-_SIGNAL_EXIT = 128  # to which the shell adds the number of the signal
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")  # how a formula begins, or what hides one
+_SIGNAL_EXIT = 128  # plus the number of the signal, as in a shell
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")  # beginnings of formulas, and characters that hide one
 _PROBABILITY_DIGITS = 6
-_NEGLIGIBLE = 1e-9  # weights below this part of the largest are written as 0
+_NEGLIGIBLE = 1e-9  # weights below this share of the largest are written as 0
 
 Columns = list[tuple[str, Iterable[Any]]]  # names and values
 Rows = Iterable[Sequence[Any]]
 
 
 class Results:
-    """A folder of results; `about` describes the files that there may be, in order of printing."""
+    """A folder of results; `about` describes its possible files, in the order of printing."""
 
     def __init__(
         self, folder: Path, about: Mapping[str, str], files: Replacement, safe: bool
@@ -49,7 +49,7 @@ class Results:
         self._left_out: set[str] = set()
 
     def path(self, name: str) -> Path:
-        assert name in self._about  # as only those are compared with the inputs
+        assert name in self._about  # only those are compared with the inputs
         self.written.add(name)
         return self._files.path(self._folder / name)
 
@@ -72,7 +72,7 @@ class Results:
             _write_table(file, heads, rows, "csv", self._safe)
 
     def show(self) -> dict[str, Any]:
-        """Print where the files are, and what is missing for want of a package; return both."""
+        """Print and return the files; name those left out because a package is missing."""
         names = [name for name in self._about if name in self.written]
         print("\nFiles")
         width = max(len(str(self._folder / name)) for name in names)
@@ -80,7 +80,7 @@ class Results:
             print(f"  {self._folder / name!s:<{width}}  {self._about[name]}")
         if self._left_out:
             missing = ", ".join(name for name in self._about if name in self._left_out)
-            print(f"  left out: {missing}; to have them: {PLOT_HINT}")
+            print(f"  left out: {missing}; to get them: {PLOT_HINT}")
         return {"out": str(self._folder), "files": sorted(names)}
 
 
@@ -88,7 +88,7 @@ class Results:
 def results_folder(
     name: str, about: Mapping[str, str], inputs: Iterable[str | Path | None], safe: bool = False
 ) -> Iterator[Results]:
-    """Make a folder for results, which replace those of an earlier run together at the end."""
+    """Make a folder for results, which replace those of an earlier run all at once."""
     if name == STANDARD:
         raise UsageError("--out -: the results are several files; --out needs a folder")
     folder = Path(name)
@@ -104,13 +104,13 @@ def results_folder(
 
 
 def default_out(data: str, ending: str = "-ssnmf-fast") -> str:
-    """Return where results go without --out: the name of the data, in this folder."""
+    """Return the default of --out: the name of the data, in the working directory."""
     name = "input" if data == STANDARD else Path(data).name
     return (name.split(".")[0] or name) + ending
 
 
 def refuse_replacing(out: Path, inputs: Iterable[str | Path | None]) -> None:
-    """Raise UsageError if a result would replace an input, by whatever name."""
+    """Raise UsageError if a result would replace an input, under any name."""
     for one in inputs:
         if one is not None and out.exists() and Path(one).exists() and out.samefile(one):
             raise UsageError(f"--out: {out} would replace {one}, an input; name another place")
@@ -118,7 +118,7 @@ def refuse_replacing(out: Path, inputs: Iterable[str | Path | None]) -> None:
 
 @contextmanager
 def new_files(folder: Path) -> Iterator[Replacement]:
-    """Make a folder and those above it, for files that are put in place together at the end."""
+    """Make a folder and its parents, for files that appear together at the end."""
     new = [path for path in (folder, *folder.parents) if not path.exists()]
     # Only the main thread may handle signals.
     stops = threading.current_thread() is threading.main_thread()
@@ -141,7 +141,7 @@ def new_files(folder: Path) -> Iterator[Replacement]:
 
 
 class Output:
-    """Where a table goes, and how: by --out, --out-format, or the ending, and --safe-csv."""
+    """Place and format of a table, from --out, --out-format and --safe-csv."""
 
     def __init__(self, options: Namespace) -> None:
         name, kind, self._safe = options.out, options.out_format, options.safe_csv
@@ -154,7 +154,7 @@ class Output:
             kind = self.path.suffix.lower()[1:]
             if kind not in KINDS:
                 wrong = f"unknown ending {self.path.suffix!r}; known are .csv, .jsonl"
-                raise UsageError(f"--out {name}: {wrong}; or name the form with --out-format")
+                raise UsageError(f"--out {name}: {wrong}; or name the format with --out-format")
         if self._safe and kind != "csv":
             raise UsageError(f"--safe-csv is only for csv; --out {name} is {kind}")
         self._kind = kind
@@ -163,7 +163,7 @@ class Output:
         return "standard output" if self.path is None else str(self.path)
 
     def write(self, names: Sequence[str], rows: Rows, *, marked: bool = False) -> None:
-        """Write a table; a csv file that is marked begins as spreadsheet programs know UTF-8."""
+        """Write a table; a marked csv file begins with a byte order mark, for spreadsheets."""
         encoding = "utf-8-sig" if marked and self._kind == "csv" else "utf-8"
         if self.path is None:
             _write_table(sys.stdout, names, rows, self._kind, self._safe)
@@ -176,7 +176,7 @@ class Output:
 
 
 def _write_table(file: TextIO, names: Sequence[Any], rows: Rows, kind: str, safe: bool) -> None:
-    """Write a table; numbers in six digits in csv, where `safe` marks formulas as text."""
+    """Write a table; csv has numbers with six digits and, if `safe`, formulas marked as text."""
     if kind == "jsonl":
         for row in rows:
             # JSON has no NaN and no infinity.
@@ -184,7 +184,7 @@ def _write_table(file: TextIO, names: Sequence[Any], rows: Rows, kind: str, safe
             content = dict(zip(names, values, strict=True))
             file.write(json.dumps(content, ensure_ascii=False, default=np.generic.item) + "\n")
         return
-    # The ends of lines that csv writes by default are made for files, not for pipes.
+    # The default line ends of csv are for files, not for pipes.
     writer = csv.writer(file, lineterminator="\n" if file is sys.stdout else "\r\n")
     for row in chain([names], rows):
         cells = [f"{v:.6g}" if isinstance(v, float) else v for v in row]
@@ -200,7 +200,7 @@ def _is_formula(cell: Any) -> bool:
 
 
 def make_table(ids: Ids | None, columns: Columns) -> tuple[list[str], Rows]:
-    """Return names and rows of columns after the number and, if there is one, id of a sample."""
+    """Return names and rows of a table: the number and perhaps id of a sample, and columns."""
     names = [SAMPLE, *(name for name, _ in columns)]
     values = [column for _, column in columns]
     if ids is not None:
@@ -236,7 +236,7 @@ def make_predictions(
             warn(f"no term supports a prediction: {why}")
         columns.append(("terms", [", ".join(terms) for terms in leading]))
     if hasattr(fitted.model, "topic_names_"):
-        # Free topics may explain what no label is about, and do not show which label fits.
+        # Free topics explain what no label describes, and do not show which label fits.
         named = [str(name) for name in fitted.model.topic_names_]
         topics, weights = _find_largest(fitted.amounts[:, : len(named)], named)
         names = [f"weight {name}" for name in fitted.model.get_feature_names_out()]
@@ -252,7 +252,7 @@ def make_predictions(
 
 
 def _drop_tiny(weights: Array) -> Array:
-    """Return weights with 0 for those that are negligible, such as 8e-293."""
+    """Return weights with 0 for negligible ones, such as 8e-293."""
     least = _NEGLIGIBLE * float(np.abs(weights).max(initial=0.0))
     return np.where(np.abs(weights) < least, 0.0, weights)
 

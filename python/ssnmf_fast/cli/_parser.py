@@ -36,7 +36,7 @@ _LEAST, _MOST = sys.float_info.min, sys.float_info.max
 
 
 class Numbers(tuple[int, ...]):
-    """Numbers that are printed as they are given."""
+    """Numbers that are printed as given."""
 
     mark = ","
 
@@ -89,7 +89,7 @@ def _read_ranks(text: str) -> Numbers:
             raise ValueError
         some = range(low, high + 1, step)
         if len(some) + len(ranks) > MOST_RANKS:
-            wrong = f"must be at most {MOST_RANKS} numbers of topics, as 5:100:5; got {text!r}"
+            wrong = f"must be at most {MOST_RANKS} numbers of topics, like 5:100:5; got {text!r}"
             raise ArgumentTypeError(wrong)
         ranks.update(some)
     return Numbers(sorted(ranks))
@@ -99,19 +99,19 @@ def _read_token_pattern(text: str) -> str:
     try:
         pattern = re.compile(text)
     except re.error as error:
-        raise ArgumentTypeError(f"no regular expression: {text!r} ({error})") from error
+        raise ArgumentTypeError(f"not a regular expression: {text!r} ({error})") from error
     if pattern.groups > 1 or pattern.fullmatch(""):
-        wrong = "must have at most one group, (?:...) aside, and must not match the empty text"
+        wrong = "must have at most one group other than (?:...), and must not match empty text"
         raise ArgumentTypeError(f"{wrong}; got {text!r}")
     return text
 
 
-_MARKS = {"tab": "\t", "\\t": "\t"}
-_READ: dict[str, tuple[str, Read]] = {  # by metavar: what is expected, and how it is read
-    "CHARACTER": (
-        "one character, or tab",
-        lambda text: re.findall(r'\A[^"\r\n]\Z', _MARKS.get(text, text))[0],
-    ),
+def _read_character(text: str) -> str:
+    return str(re.findall(r'\A[^"\r\n]\Z', "\t" if text in ("tab", "\\t") else text)[0])
+
+
+_READ: dict[str, tuple[str, Read]] = {  # by metavar: the expected text, and its reader
+    "CHARACTER": ("one character, or tab", _read_character),
     "COUNT": ("a whole number of at least 1", _number(int, 1)),
     "ENCODING": (
         "an encoding such as utf-8, utf-16, latin-1 or cp1252",
@@ -121,20 +121,20 @@ _READ: dict[str, tuple[str, Read]] = {  # by metavar: what is expected, and how 
     "HxW": ("height and width as in 28x28", _read_image_shape),
     "INTEGER": ("a whole number of at least 0", _number(int, 0)),
     "LOSS": ("the name of a loss, or a number from 0 to 2", _read_loss),
-    "LOW,HIGH": ("numbers of words as 1,2, the larger one last, or one as 2", _read_ngram_range),
+    "LOW,HIGH": ("numbers of words such as 1,2, the larger last, or one number", _read_ngram_range),
     "NUMBER": ("a number of at least 0", _number(float, 0, _MOST)),
     "POSITIVE": ("a number above 0", _number(float, _LEAST, _MOST)),
-    "RANKS": ("numbers of topics as 5,10,20 or 2:30:2, from 2 to 30 by twos", _read_ranks),
+    "RANKS": ("numbers of topics such as 5,10,20 or 2:30:2 (2, 4, ..., 30)", _read_ranks),
     "REGEX": ("a regular expression", _read_token_pattern),
     "SHARE": ("a number above 0 and below 1", _number(float, _LEAST, 1 - 2**-53)),
     "SLICES": (
-        "a multiple as '2 weeks', or a number of slices of at least 2",
+        "a multiple such as '2 weeks', or a number of slices of at least 2",
         lambda text: text if Length.of(text) else _number(int, 2)(text),
     ),
     "TEXT": ("at least one character", lambda text: re.findall(r"(?s)\A.+\Z", text)[0]),
-    "WEIGHT": ("a number of at least 0 (inf too)", _number(float, 0)),
+    "WEIGHT": ("a number of at least 0, or inf", _number(float, 0)),
 }
-_LISTS: dict[str, dict[str, Any]] = {  # that an option given again goes on with
+_LISTS: dict[str, dict[str, Any]] = {  # extended by repeated options
     "FILE...": {"metavar": "FILE", "action": "append"},
     "TEXT,...": {
         "metavar": "TEXT,...",
@@ -145,7 +145,7 @@ _LISTS: dict[str, dict[str, Any]] = {  # that an option given again goes on with
 
 
 def kind_of(declared: str) -> dict[str, Any]:
-    """Return the arguments of `add_argument` for words or a metavar, with | between, or none."""
+    """Return arguments of `add_argument` for words or a metavar, separated by |, or for none."""
     *words, metavar = declared.split("|")
     if declared in ("", "no"):  # "no": there is also --no-...
         return {"action": BooleanOptionalAction if declared else "store_true"}
@@ -165,9 +165,9 @@ def kind_of(declared: str) -> dict[str, Any]:
     return {"type": parse, "metavar": declared}
 
 
-# Commands: help, description and options, with --- between.  Options: names, kind of value as in
-# `kind_of`, default after =, and help, which goes on in lines that are indented; [TITLE] begins a
-# group, and * stands for the models that take an option.
+# Commands: help, description and options, separated by ---.  Options: names, kind of value as in
+# `kind_of`, default after =, and help, which continues on indented lines; [TITLE] begins a group,
+# and * stands for the models that take an option.
 _DATA = """
 DATA: table (.csv, .tsv, .jsonl) with a text column, or matrix (.npz, .npy, .mtx), samples by
     features; .gz too; - for a table from standard input"""
@@ -177,14 +177,13 @@ _TEXT_AND_LABELS = """
     also lists of labels"""
 _LABELS = """
 --label-separator TEXT: separator of several labels of a sample, such as ';' in a;b (for *)
---unlabeled,--unlabelled TEXT,...: labels that mean that a sample has none, such as NA,unknown; may
-    be repeated
---more-labels FILE...: table of `suggest` whose labels are filled in; may be repeated"""
+--unlabeled,--unlabelled TEXT,...: labels that mean "no label", such as NA,unknown; repeatable
+--more-labels FILE...: table from `suggest` with labels filled in; repeatable"""
 _ID = """
 --id COLUMN: column of DATA to write next to predictions (default: id, if it exists)"""
 _SAFE_CSV = """
---safe-csv: put an apostrophe before text that begins with = + - or @ (not before numbers): a
-    spreadsheet program would run them as formulas"""
+--safe-csv: put an apostrophe before text that begins with = + - or @ (not before numbers), which a
+    spreadsheet program would run as a formula"""
 _OUT_FORMAT = f"""
 --out-format {"|".join(KINDS)}: format (default: the ending of --out; csv for -)"""
 _THREADS = """
@@ -192,33 +191,31 @@ _THREADS = """
 _COMPUTING = f"""
 --seed INTEGER=0: seed of the random numbers{_THREADS}"""
 _DEBUG = """
---debug: show where in the code errors arise"""
+--debug: show where in the code an error occurs"""
 _VECTORIZER = """
 [text]
---max-features COUNT=5000: most terms; the most frequent ones are used
---min-df COUNT=2: least number of documents of a term
---max-df FRACTION=0.7: largest share of documents of a term
---stop-words LIST=english: words to leave out: english, another language as german or de, none, a
-    file with one on a line, or several of these, as english,FILE
---ngram LOW,HIGH=1: words in a term: 1,2 for single words and pairs; one number, as 2, for pairs
-    alone
+--max-features COUNT=5000: maximum number of terms (the most frequent)
+--min-df COUNT=2: minimum number of documents with a term
+--max-df FRACTION=0.7: maximum share of documents with a term
+--stop-words LIST=english: words to leave out: english, another language such as german or de, none,
+    a file with one word per line, or several of these, such as english,FILE
+--ngram LOW,HIGH=1: words in a term: 1,2 for single words and pairs; 2 for pairs only
 --token-pattern REGEX: regular expression of a word (default: two or more letters, digits or
     underscores, with their combining marks)
---keep-markup: keep HTML tags, entities such as &quot; and addresses of web pages as they are"""
+--keep-markup: keep HTML tags, entities such as &quot; and web addresses"""
 _COMMON = f"""
 [reading]
 --format {"|".join(kind[1:] for kind in TABLES)}: kind of table (default: the ending of DATA; csv
     for -)
---encoding ENCODING=utf-8: encoding of DATA and of every other text file that is read
---delimiter CHARACTER: character between cells, as ';' or tab (default: comma for .csv, tab for
-    .tsv)
+--encoding ENCODING=utf-8: encoding of DATA and of all other text files
+--delimiter CHARACTER: character between cells, such as ';' (default: comma; tab for .tsv)
 [output]
---json: print a summary as JSON on standard output, and nothing else there
---quiet: print nothing but errors{_DEBUG}"""
+--json: print only a summary, as JSON, on standard output
+--quiet: print only errors{_DEBUG}"""
 
 _LOSSES = "frobenius, kullback-leibler, itakura-saito, or the beta of a beta-divergence from 0 to 2"
 _CHOOSE = [name for name, model in MODELS.items() if model.chooses_rank]
-_TOL = "stop when the objective falls by less per iteration, relative to its first value"
+_TOL = "stop when the objective decreases by less per iteration, relative to its initial value"
 _DEMO = f"""fit handwritten digits, compare with LinearSVC, draw pictures and a report
 ---
 ---
@@ -227,16 +224,15 @@ _FIT = f"""fit a text table or a matrix; write model, tables and a report
 ---
 Learn topics from DATA, guided by the labels of some samples.
 With --labels and nothing else, several classifiers are weighted by cross-validation,
-and the expected accuracy is printed, with that of LinearSVC; both need three labels a
-class.
+and the expected accuracy is printed, with that of LinearSVC; both need three labels
+per class.
 
   ssnmf-fast fit posts.csv --text body --labels topic
 ---{_DATA}
 [used most]{_TEXT_AND_LABELS}
---seeds FILE: words of each topic, in .json or .yaml, as {SEEDS_EXAMPLE} (for *)
---rank auto|COUNT: number of topics, which most models need (few-labels: 1 or 3 for each class;
-    ts-nmf and seeded: one for each label or seeds; {", ".join(_CHOOSE)}: auto for texts, as by
-    choose-rank)
+--seeds FILE: words of each topic, in .json or .yaml, such as {SEEDS_EXAMPLE} (for *)
+--rank auto|COUNT: number of topics, required by most models (few-labels: 1 or 3 per class; ts-nmf:
+    one per label; seeded: one per topic of --seeds; {", ".join(_CHOOSE)}: auto for texts)
 --model {"|".join(MODELS)}: one of the models below (default: few-labels, seeded with --seeds, or
     nmf without --labels)
 --out DIR: folder for the results (default: the name of DATA with -ssnmf-fast)
@@ -246,64 +242,63 @@ class.
 --terms COUNT=10: number of terms of each topic{_SAFE_CSV}
 [model]
 --loss LOSS: loss of the data: {_LOSSES} (default: kullback-leibler for few-labels, ssnmf, seeded
-    and nmf-alpha, else frobenius; for *)
+    and nmf-alpha, frobenius for others; for *)
 --supervision-loss LOSS: loss of the labels, one of the same (default: kullback-leibler; for *)
---supervision-weight balanced|auto|WEIGHT: weight of the labels' loss; balanced: both losses count
-    the same at the start; inf, for ssnmf: labeled samples have the topics of their classes only;
+--supervision-weight balanced|auto|WEIGHT: weight of the loss of the labels; balanced: both losses
+    are equal at the start; inf, for ssnmf: labeled samples have only the topics of their classes;
     auto, for nmf-alpha: small (default: balanced for ssnmf, auto for nmf-alpha)
 --self-training auto|INTEGER: rounds in which the most certain predictions become labels of small
     weight (default: auto; for *)
---readout logistic|refit|joint: how to predict: logistic regression on the topics of a sample and on
-    its features, the matrix B fitted again without labels, or the B of the factorization (default:
+--readout logistic|refit|joint: how to predict: logistic regression on topics and features of a
+    sample, the matrix B fitted again without labels, or the B of the factorization (default:
     logistic; for *)
---max-iter INTEGER: most iterations (default: {NMF().max_iter})
+--max-iter INTEGER: maximum number of iterations (default: {NMF().max_iter})
 --tol FRACTION: {_TOL} (default: 1e-4; Bayesian models 1e-5){_COMPUTING}
---dtype float32|float64: numbers that the fit works with (default: float32 for text, else that of
-    the matrix)
+--dtype float32|float64: precision of the fit (default: float32 for text, that of a matrix)
 --test-size FRACTION: share of the labeled samples held out for the score, 0 for none (default: 0
-    for few-labels, which validates, else 0.2)
+    for few-labels, which validates, 0.2 for others)
 --time COLUMN: column with the dates (2004-12-26, 20041226, ...), or a file with one date per line
---freq {"|".join(FREQUENCIES)}|SLICES: length of the slices of time, also as '2 weeks' or '6 hours',
-    or how many there are (default: month)
---method auto|neighbors|tied|nmf|tensor: how topics are found: from texts with their neighbors in
-    the slice of time, with the same shares in all texts of a slice, from the texts alone, or from a
-    tensor (default: auto, neighbors or tied; for *)
---documents-per-slice COUNT: for how many texts a slice counts at most, or how many are drawn for
+--freq {"|".join(FREQUENCIES)}|SLICES: length of the slices of time, also '2 weeks' or '6 hours',
+    or their number (default: month)
+--method auto|neighbors|tied|nmf|tensor: how to find topics: from texts and their neighbors in the
+    slice of time, with the same shares in all texts of a slice, from texts alone, or from a tensor
+    (default: auto, which takes neighbors or tied; for *)
+--documents-per-slice COUNT: number of texts that a slice counts for at most, or that are drawn for
     the tensor (default: the median; for *)
 --free-topics INTEGER: topics in addition to those with names (default: 0; for *)
---labeled-weight inverse-rate|NUMBER: weight of a labeled sample, where others have 1; inverse-rate:
-    samples divided by labeled ones (default: inverse-rate; for *)
+--labeled-weight inverse-rate|NUMBER: weight of a labeled sample (1 for others); inverse-rate:
+    number of samples divided by that of labeled samples (default: inverse-rate; for *)
 --svm-c POSITIVE: penalty of the support vector machines on margin violations (default: 1; for *)
---s-shape POSITIVE: shape of the prior of topics' weights in samples; below 1 for few topics a
-    sample (default: 1; for *)
---rate-shape POSITIVE: shape of the prior of the rates of topics by class: below 1 for few topics a
-    class (default: auto; for *){_VECTORIZER}{_COMMON}"""
+--s-shape POSITIVE: shape of the prior of the weights of topics in samples; below 1 for few topics
+    per sample (default: 1; for *)
+--rate-shape POSITIVE: shape of the prior of the rates of topics by class; below 1 for few topics
+    per class (default: auto; for *){_VECTORIZER}{_COMMON}"""
 _PREDICT = f"""predict labels or topics of new data with a fitted model
 ---
-Models that were fitted with labels predict labels and their probabilities;
-the others give the weights of the topics; those of `complete` predict ratings;
-those of `recommend` list items for new users.
+Models of `fit` predict labels and their probabilities if they were fitted with labels,
+and weights of topics otherwise; models of `complete` predict ratings; models of
+`recommend` list items for new users.
 ---
-MODEL: folder of `fit`, `complete` or `recommend`, or its model.npz{_DATA}; of users and items for
-    the last two
+MODEL: folder of `fit`, `complete` or `recommend`, or its model.npz{_DATA}; users and items for the
+    last two
 --out FILE=-: file for the result (.csv or .jsonl), or - for standard output{_OUT_FORMAT}{_SAFE_CSV}
 --explain: add the three terms that support each prediction most
---text COLUMN: column with the text, if named otherwise
---user COLUMN: users, for pairs of users and items (default: user, else the column in its place)
---item COLUMN: items, for pairs of users and items (default: item, else the column in its place)
+--text COLUMN: column with the text, if its name differs from that of the fit
+--user COLUMN: users, for pairs of users and items (default: user, or the first column)
+--item COLUMN: items, for pairs of users and items (default: item, or the second column)
 --value COLUMN: values of the pairs of new users, for a model of `recommend` (default: as there)
 --n,-n COUNT: items for each new user, for a model of `recommend` (default: 10){_ID}
 {_THREADS}{_COMMON}"""
 _VERIFY = f"""check a model against its receipt and the data of its fit
 ---
-Compare DATA and the model with those of the fit, and compute the objective anew,
-and how near to an optimum it is. The exit code is 1 if anything differs.
+Compare DATA and the model with those of the fit, and compute the objective and the
+distance from an optimum again. The exit code is 1 if anything differs.
 ---
 MODEL: folder of `fit`, or its model.npz{_DATA}{_TEXT_AND_LABELS}{_LABELS}{_THREADS}{_COMMON}"""
 _SUGGEST = f"""choose the samples that are worth labeling next, and write a table to fill in
 ---
-Fit the default model to the labeled samples of DATA, and write the unlabeled ones
-that would teach it most, with an empty column of labels. Fill it in, and fit:
+Fit the default model to the labeled samples of DATA, and write the unlabeled samples
+that would improve it most, with an empty column of labels. Fill it in, and fit:
 
   ssnmf-fast suggest posts.csv --text body --labels topic --out todo.csv
   ssnmf-fast fit posts.csv --text body --labels topic --more-labels todo.csv
@@ -313,16 +308,15 @@ that would teach it most, with an empty column of labels. Fill it in, and fit:
 --out FILE: table to fill in (.csv or .jsonl), or - for standard output (default: the name of DATA
     with -to-label.csv)
 [data and results]{_LABELS}{_ID}{_OUT_FORMAT}{_SAFE_CSV}{_COMPUTING}{_VECTORIZER}{_COMMON}"""
-_CHOOSE_RANK = f"""choose the number of topics by what models predict
+_CHOOSE_RANK = f"""choose the number of topics by predictions of held-out data
 ---
-Fit models with several numbers of topics to parts of DATA, and see how well they
-predict the rest: of texts, words that were hidden from them. A curve is in
-report.html.
+Fit models with several numbers of topics to parts of DATA, and compare how well they
+predict the rest (for texts, hidden words). The curve is in report.html.
 
   ssnmf-fast choose-rank posts.csv --text body
 ---{_DATA}
 [used most]
---ranks RANKS: numbers of topics to try, as 5,10,20 or 2:30:2, from 2 to 30 by twos (default: 2:20,
+--ranks RANKS: numbers of topics to try, such as 5,10,20 or 2:30:2 (2, 4, ..., 30) (default: 2:20,
     for words 16 from 1 to 64)
 --criterion words|held-out|bound|stability: how ranks are compared: by predictions of hidden words
     or of held-out entries, the bound of a Bayesian model, or how well many starts agree (default:
@@ -333,66 +327,66 @@ report.html.
 [choice]
 --rule near-best|best=near-best: the smallest rank within one standard error of the best (for
     stability the largest that is nearly as stable), or the best; not for bound, words
---splits COUNT: number of times that entries are held out (default: 5, for words 2); not for bound,
-    stability
+--splits COUNT: number of random splits (default: 5, for words 2); not for bound, stability
 --starts COUNT: starts of every rank in every split (default: 3, for stability 20); not for words
 --validation-fraction SHARE=0.1: share of the entries that are held out; not for bound, stability
---only-nonzeros: hold out no zeros: for data whose zeros are unknown values; not for words
---max-iter COUNT: most iterations of a fit (default: 500, for bound 200); not for words
---tol FRACTION: {_TOL} (default: 1e-6 for frobenius, else 1e-5); not for words
+--only-nonzeros: do not hold out zeros, if they are unknown values; not for words
+--max-iter COUNT: maximum number of iterations (default: 500, for bound 200); not for words
+--tol FRACTION: {_TOL} (default: 1e-6 for frobenius, 1e-5 for others); not for words
 [fits]{_COMPUTING}{_VECTORIZER}{_COMMON}"""
 _COMPLETE = f"""complete a table of ratings or a matrix with missing entries
 ---
-Predict the missing values of DATA by a matrix of low rank: how users would rate given items.
+Predict missing values of DATA by a low-rank matrix, such as how users would rate items.
 
   ssnmf-fast complete ratings.csv --user user --item film --rating stars
 ---
-DATA: table of ratings (.csv, .tsv, .jsonl), one on a line, empty for one to predict; or matrix
-    (.npz, .npy, .mtx): missing entries are NaN in a dense one, those not stored in a sparse one;
-    .gz too; - for a table from standard input
---out PATH: ratings: folder for the results; matrix: file for the completed one (.npy, .npz with
-    array X, .csv); beyond 2e8 entries an .npz file for its factors (default: the name of DATA with
+DATA: table of ratings (.csv, .tsv, .jsonl), one per line, empty to predict it; or matrix (.npz,
+    .npy, .mtx), in which missing entries are NaN if dense, and not stored if sparse; .gz too; - for
+    a table from standard input
+--out PATH: ratings: folder for the results; matrix: file for the completed matrix (.npy, .npz with
+    array X, .csv), above 2e8 entries an .npz file for its factors (default: the name of DATA with
     -ssnmf-fast, or with -completed.npz)
 [ratings]
---user COLUMN: default: user, or of three columns the one in its place
---item COLUMN: default: item, or of three columns the one in its place
---rating COLUMN: default: rating, or of three columns the one in its place
+--user COLUMN: users (default: user, or the first of three columns)
+--item COLUMN: items (default: item, or the second of three columns)
+--rating COLUMN: ratings (default: rating, or the third of three columns)
 --duplicates error|mean|first|last: several ratings of an item by one user: an error, or use mean,
     first or last (default: error)
---top COUNT: highest predictions of a user, without those rated (default: 10){_SAFE_CSV}
+--top COUNT: highest predictions per user, of unrated items (default: 10){_SAFE_CSV}
 [model]
---exact: fit data of low rank exactly, but for rounding (default for a matrix)
+--exact: fit low-rank data exactly, up to rounding (default for a matrix)
 --noisy: choose the shrinkage on held-out entries, and fit means of users and items, or of rows and
     columns, too (default for ratings)
 --rank COUNT: rank of the matrix (default: chosen from the data)
 --method {"|".join(METHODS)}=auto: algorithm
---max-iter COUNT: most iterations (default: by the method)
---clip no: keep predictions within the values' range (default: of ratings, as 1 to 5){_COMPUTING}
+--max-iter COUNT: maximum number of iterations (default: depends on the method)
+--clip no: keep predictions within the range of the values (default for ratings){_COMPUTING}
 --test-size FRACTION=0.1: share of the entries held out for the error, 0 for none{_COMMON}"""
 _RECOMMEND = f"""recommend items to users, from pairs of users and items
 ---
-Learn from DATA what users like. Settings are compared, and with them the list of
-popular items, at a hidden tenth of the pairs.
+Learn from DATA what users like. Settings are compared, also with the list of popular
+items, on a hidden tenth of the pairs.
 
   ssnmf-fast recommend ratings.csv --user user --item film --value stars
 ---
-DATA: table (.csv, .tsv, .jsonl), a user and an item on a line; .gz too; - for standard input
+DATA: table (.csv, .tsv, .jsonl), a user and an item per line; .gz too; - for standard input
 --out DIR: folder for the results (default: the name of DATA with -ssnmf-fast)
 [data and results]
---user COLUMN: default: user, or of two or three columns the one in its place
---item COLUMN: default: item, or of two or three columns the one in its place
---value COLUMN: default: value or rating, or the third column of three; there may be none
---users TEXT,...: users to make lists for, or a file with one on a line (default: all)
+--user COLUMN: users (default: user, or the first of two or three columns)
+--item COLUMN: items (default: item, or the second of two or three columns)
+--value COLUMN: values, if any (default: value, rating, or the third of three columns)
+--users TEXT,...: users who get lists, or a file with one user per line (default: all)
 --n,-n COUNT=10: items for each user{_SAFE_CSV}
 [model]
 --rank auto|COUNT=auto: number of components; auto: at most 128, or 256 if that is better
 --values auto|graded|counts|ones=auto: ratings (low ones: not liked), counts, or pairs alone
---nonnegative: nonnegative components, which can be read as topics: groups of items
---neighbors no: half of a score by similar items, of up to 20,000 (default){_COMPUTING}{_COMMON}"""
+--nonnegative: nonnegative components, which are topics: groups of items
+--neighbors no: half of each score from similar items, for up to 20,000 items
+    (default){_COMPUTING}{_COMMON}"""
 
 
 class _Parser(ArgumentParser):
-    """A parser whose errors are one line."""
+    """A parser with one-line errors."""
 
     def error(self, message: str) -> NoReturn:
         if message.startswith("ambiguous option"):
@@ -433,7 +427,7 @@ _COMMANDS = {
 
 def build_parser() -> ArgumentParser:
     """Return the parser of ``ssnmf-fast``."""
-    about = "Semi-supervised nonnegative matrix factorization: topics that know labels."
+    about = "Semi-supervised nonnegative matrix factorization: topics guided by labels."
     parser = _Parser(prog="ssnmf-fast", description=about)
     parser.add_argument("--version", action="version", version=f"ssnmf-fast {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
@@ -454,7 +448,7 @@ def build_parser() -> ArgumentParser:
     models = (f"\n  {name:<{width}}  {model.about}" for name, model in MODELS.items())
     fit = parsers["fit"]
     fit.epilog = "models:" + "".join(models)
-    # These read data, and fit, as `fit` does.
+    # These read data and fit like `fit`.
     digits = ["--labels", "digits", "--image-shape", "8x8", "--test-size", "0.5", "--model"]
     digits += ["ssnmf", "--rank", "50", "--supervision-weight", "inf", "--out", "ssnmf-fast-demo"]
     for name, more in {"demo": digits, "suggest": [], "choose-rank": []}.items():

@@ -49,14 +49,14 @@ def run(options: Namespace) -> dict[str, Any]:
     if isinstance(model, Completion):
         return _predict_ratings(out, model, path, data, options)
     _refuse(options, ("user", "item"), f"is for a model of `ssnmf-fast complete`; not {path}")
-    if not hasattr(model, "topics"):  # as all have that represent samples by components
+    if not hasattr(model, "topics"):  # all models of samples by components have it
         raise UsageError(f"{path} holds a {type(model).__name__}; expected a model with topics")
     model.set_params(n_threads=options.threads)
     about = _read_metrics(path.parent / METRICS_NAME)
     if data.is_table:
         vectorizer, table, X = read_for_model(data, stored, options.text)
-        warn_of_empty(X, "they all get the same prediction, which does not depend on them")
-        name = about.get("settings", {}).get("id")  # which the fit has taken
+        warn_of_empty(X, "they all get the same prediction")
+        name = about.get("settings", {}).get("id")  # as in the fit
         name = options.id or (name if name in table.frame else None)
         ids = find_ids(table, name, options.text or vectorizer.column)
         fitted = Fitted(model=model, X=X, ids=ids, terms=vectorizer.terms)
@@ -66,9 +66,8 @@ def run(options: Namespace) -> dict[str, Any]:
         fitted = Fitted(model=model, X=X)
         empty = np.flatnonzero(False if sp.issparse(X) else (X != X).all(axis=1))  # all NaN
         if len(empty):
-            what = f"have no value but NaN (the first is sample {empty[0]})"
-            same = "their predictions do not depend on them"
-            warn(f"{len(empty)} of {len(X)} samples {what}: {same}")
+            what = f"have only NaN (the first is sample {empty[0]})"
+            warn(f"{len(empty)} of {len(X)} samples {what}: they all get the same prediction")
     if not fitted.predicts:
         _refuse(options, ("explain",), f"needs a model that predicts labels; not {path}")
     separator = str(about.get("label_separator", SEPARATOR))
@@ -81,7 +80,7 @@ def run(options: Namespace) -> dict[str, Any]:
 
 
 def _read_metrics(path: Path) -> dict[str, Any]:
-    """Return what `fit` has written of its settings, or nothing for a model of another origin."""
+    """Return the metrics that `fit` wrote; nothing for a model of another origin."""
     with suppress(OSError, ValueError):
         try:
             content = json.loads(path.read_text(encoding="utf-8"))
@@ -114,8 +113,7 @@ def _predict_ratings(
     if row_ids is None or column_ids is None:
         hint = "ssnmf_fast.load(...).predict(rows, columns) takes positions"
         raise UsageError(f"{path} holds a completion without ids of users and items; {hint}")
-    # As tables have them, also where the model was saved in Python.
-    row_ids, column_ids = row_ids.astype(str), column_ids.astype(str)
+    row_ids, column_ids = row_ids.astype(str), column_ids.astype(str)  # as in tables
     model = replace(model, row_ids=row_ids, column_ids=column_ids)
     chosen = {"user": options.user, "item": options.item}
     parts = [part for _, part in read_columns(data, chosen)]
@@ -148,21 +146,18 @@ def run_verify(options: Namespace) -> dict[str, Any]:
     else:
         X = read_matrix(source)
     y = None
-    if options.labels is not None:  # those that the fit saw
+    if options.labels is not None:  # as the fit saw them
         try:
             content = json.loads((path.parent / METRICS_NAME).read_text(encoding="utf-8"))
             model, settings = MODELS[content["model"]], content["settings"]
             share, seed = float(settings.get("test size", 0.0)), int(settings.get("seed", 0))
         except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as why:
-            where = f"{METRICS_NAME} is missing there, or of another command"
+            where = f"{METRICS_NAME} is missing there, or from another command"
             raise UsageError(f"--labels needs the folder of `ssnmf-fast fit`; {where}") from why
         labels = read_labels_of(options, data, X.shape[0]) if model.guided else None
         if labels is not None:
             y = model.targets(labels.without(labels.hold_out(share, seed)))
     verification = verify(load(path), X, y, n_threads=options.threads)
     print(verification)
-    return {
-        "ok": verification.ok,
-        "differences": verification.differences,
-        "values": [list(row) for row in verification.table],
-    }
+    values = [list(row) for row in verification.table]
+    return {"ok": verification.ok, "differences": verification.differences, "values": values}

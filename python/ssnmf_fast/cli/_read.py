@@ -1,4 +1,4 @@
-"""What the command reads: tables, lines of text, and matrices."""
+"""Reading of tables, lines of text, and matrices."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ warn = partial(warnings.warn, stacklevel=1)  # the command shows no place in the
 
 @contextmanager
 def keeping_warnings() -> Iterator[list[str]]:
-    """Give a list that gets what is warned of within; all of it is shown too."""
+    """Collect the warnings of a block in a list, and show them too."""
     show, told = warnings.showwarning, list[str]()
 
     def keep(message: Warning | str, *place: Any, **more: Any) -> None:
@@ -59,14 +59,14 @@ def keeping_warnings() -> Iterator[list[str]]:
 
 TABLES = (".csv", ".tsv", ".jsonl")
 MATRICES = (".npz", ".npy", ".mtx")
-STANDARD = "-"  # standard input or output, in place of a file
+STANDARD = "-"  # standard input or output, instead of a file
 MATRIX_HINT = "a matrix is read from a .npy, .npz or .mtx file"
 
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}
 _LIKELY_DELIMITERS = (";", "\t", "|", ",")
 _SEPARATOR = re.compile(r'"?sep=(.)"?\s*', re.IGNORECASE)  # what Excel reads in a first line
 _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
-_HEAD = 8  # bytes of a file by which binary ones are known
+_HEAD = 8  # bytes of a file that show whether it is binary
 _LARGEST_FIELD = 2**31 - 1
 _CHUNK = 100_000  # rows
 _OF_SPREADSHEETS = "cp1252"
@@ -96,7 +96,7 @@ class Source:
 
 
 def find_source(options: Namespace) -> Source:
-    """Return the data that the options name by data, format, encoding and delimiter."""
+    """Return the source for the options data, format, encoding and delimiter."""
     path = None if options.data == STANDARD else Path(options.data)
     kind, known = options.format and f".{options.format}", (*TABLES, *MATRICES)
     if path is not None:
@@ -110,7 +110,7 @@ def find_source(options: Namespace) -> Source:
             raise UsageError(f"--format is for tables; {path} is a matrix")
         if kind is None and ending not in known:
             wrong = f"unknown kind of file {ending!r}; known are {', '.join(known)} (and .gz)"
-            raise UsageError(f"{path}: {wrong}; or name that of a table with --format")
+            raise UsageError(f"{path}: {wrong}; for a table, name the format with --format")
         kind = kind or ending
     kind = kind or ".csv"
     if options.delimiter is not None and kind not in _DELIMITERS:
@@ -124,7 +124,7 @@ def _open_binary(path: Path) -> BinaryIO:
 
 
 def open_text(path: Path | None, encoding: str) -> TextIO:
-    """Open text, plain or gzipped, without its byte order mark; None is standard input."""
+    """Open text, perhaps gzipped, without its byte order mark; None is standard input."""
     if path is None and sys.stdin is None:
         raise UsageError("standard input is closed; give a file in place of -")
     binary: Any = sys.stdin.buffer if path is None else _open_binary(path)
@@ -139,29 +139,29 @@ def open_text(path: Path | None, encoding: str) -> TextIO:
         name = "standard input" if path is None else path
         if not (any(head[::2]) and any(head[1::2])):
             raise UsageError(f"{name} is text in UTF-16; give --encoding utf-16-le or utf-16-be")
-        wanted = f"text: one value on a line, as of numpy.savetxt, or a table ({', '.join(TABLES)})"
+        wanted = f"text: one value per line (numpy.savetxt), or a table ({', '.join(TABLES)})"
         raise UsageError(f"{name} is a binary file; expected {wanted}")
-    marked = head.startswith(codecs.BOM_UTF8)  # as spreadsheet programs do: it is nothing else
+    marked = head.startswith(codecs.BOM_UTF8)  # by a spreadsheet program
     if known == "utf-8" or marked:
         encoding = "utf-8-sig"
     return io.TextIOWrapper(binary, encoding, newline="")
 
 
 def encoding_of(path: Path, encoding: str) -> str:
-    """Return the encoding, or that of spreadsheet programs where a file is not in it."""
+    """Return the encoding, or that of spreadsheet programs if a file is not in it."""
     try:
         with open_text(path, encoding) as file:
             for _ in file:
                 pass
     except UnicodeDecodeError:
-        warn(f"{path} is not {encoding}, and is read as {_OF_SPREADSHEETS}, as Excel writes it")
+        warn(f"{path} is not {encoding}; it is read as {_OF_SPREADSHEETS}, as written by Excel")
         return _OF_SPREADSHEETS
     return encoding
 
 
 @contextmanager
 def reporting(name: object) -> Iterator[None]:
-    """Turn what readers raise on a damaged file into one line that names the file."""
+    """Turn the errors of readers on a damaged file into one line that names the file."""
     try:
         yield
     except UnicodeDecodeError as error:
@@ -178,7 +178,7 @@ def reporting(name: object) -> Iterator[None]:
 
 
 def read_lines(path: Path, encoding: str) -> list[str]:
-    """Return the lines of a text file, stripped; empty lines at the very end count too."""
+    """Return the lines of a text file, stripped, with empty lines at the end."""
     if not path.is_file():
         raise UsageError(f"{path}: no such file")
     with reporting(path), open_text(path, encoding) as file:
@@ -190,12 +190,12 @@ def read_matrix(source: Source) -> Array | sp.csr_array:
     X = load_matrix(source)
     values = X.data if sp.issparse(X) else X
     if values.dtype.kind == "f" and values.size and np.isnan(values).all():
-        raise UsageError(f"{source} has no value: all of its entries are NaN, which is missing")
+        raise UsageError(f"{source} has no value: all of its entries are NaN, that is, missing")
     return X.tocsr() if sp.issparse(X) else X
 
 
 def load_matrix(source: Source) -> Any:
-    """The same as stored, where an entry may stand twice: csr, csc, bsr or coo."""
+    """Read a matrix as stored, perhaps with repeated entries: csr, csc, bsr or coo."""
     path = source.path
     assert path is not None  # standard input is a table
     with reporting(source), _open_binary(path) as file:
@@ -280,7 +280,7 @@ def read_parts(source: Source) -> Iterator[Table]:
 
 
 def _read_json(file: TextIO, source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield lines and objects of JSON Lines; blank lines are none."""
+    """Yield lines and objects of JSON Lines; skip blank lines."""
     for number, line in enumerate(file, start=1):
         if not line.strip():
             continue
@@ -296,7 +296,7 @@ def _read_json(file: TextIO, source: Source) -> Iterator[tuple[int, dict[str, An
 
 
 def _read_delimited(file: TextIO, source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield lines and rows below that of the names."""
+    """Yield lines and rows after the header."""
     csv.field_size_limit(_LARGEST_FIELD)
     head = file.readline()
     if named := _SEPARATOR.fullmatch(head):
@@ -306,7 +306,7 @@ def _read_delimited(file: TextIO, source: Source) -> Iterator[tuple[int, dict[st
     twice = [name for k, name in enumerate(names) if name and name in names[:k]]
     if twice:
         wrong = f"{source}, line {reader.line_num}: two columns are called {twice[0]!r}"
-        raise UsageError(f"{wrong}; give each a name of its own ({MATRIX_HINT})")
+        raise UsageError(f"{wrong}; give them different names ({MATRIX_HINT})")
     first = reader.line_num + 1
     for row in reader:
         if len(names) == 1 or not _is_blank(row):
@@ -314,7 +314,7 @@ def _read_delimited(file: TextIO, source: Source) -> Iterator[tuple[int, dict[st
             if len(row) != len(names):
                 hint, last = delimiter_hint(source, names), reader.line_num
                 if not hint and last > first:
-                    hint = f". The row goes on to line {last}: is a quotation mark left open?"
+                    hint = f". The row continues to line {last}: is a quotation mark left open?"
                 hint = hint or ". A cell that holds the delimiter needs quotation marks"
                 cells = f"{len(row)} cell{'s' * (len(row) != 1)}"
                 wrong = f"line {first}: {cells} between delimiters {source.delimiter!r}"
@@ -333,7 +333,7 @@ def delimiter_hint(source: Source, columns: list[str]) -> str:
 
 
 def likely_delimiter(source: Source, columns: list[str]) -> str | None:
-    """Return what may stand between the columns, if their names look like more of them."""
+    """Return the likely delimiter if names of columns look like several names."""
     header = "" if source.kind == ".jsonl" else "".join(columns)
     return next((mark for mark in _LIKELY_DELIMITERS if header.count(mark) >= len(columns)), None)
 
@@ -341,7 +341,7 @@ def likely_delimiter(source: Source, columns: list[str]) -> str | None:
 def read_values(
     name: str, data: Table | Source, n: int, things: str = "samples", *, lists: bool = False
 ) -> list[Any]:
-    """Return a column of a table, else the n lines of a file of that name."""
+    """Return a column of a table, or the n lines of a file of that name."""
     if isinstance(data, Table):
         if name in data.frame.columns or not Path(name).is_file():
             return data.column(name, lists=lists)

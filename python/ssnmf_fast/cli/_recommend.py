@@ -1,4 +1,4 @@
-"""``ssnmf-fast recommend``: pairs of users and items in, a model and lists of items out."""
+"""``ssnmf-fast recommend``, which lists items for users, from pairs of users and items."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ _FILES = {
     MODEL_NAME: "the model, for `ssnmf-fast predict` of new users and ssnmf_fast.load",
     METRICS_NAME: "sizes, settings, validation and time",
     _PICTURE: "the validation as a picture",
-    _REPORT: "all of it on one page: open this first",
+    _REPORT: "everything on one page: open this first",
 }
 _MEANINGS = {
-    "graded": "ratings from {:g} to {:g}, of which low ones mean that an item was not liked",
+    "graded": "ratings from {:g} to {:g}; low ratings mean that an item was not liked",
     "counts": "counts from {:g} to {:g}",
     "ones": "no values: all pairs count the same",
 }
-_VALIDATION = "nDCG@10 at a hidden tenth of every user's pairs"
-_NEIGHBORS = "half of a score by similar items, which the validation leaves out"
+_VALIDATION = "nDCG@10 on a hidden tenth of the pairs of each user"
+_NEIGHBORS = "half of each score from similar items (not part of the validation)"
 _SETTINGS = ("values", "n_components", "unseen_weight", "ridge")
 _USERS_SHOWN, _ITEMS_SHOWN, _LONGEST = 5, 10, 60
 
@@ -65,7 +65,7 @@ def run(options: Namespace) -> dict[str, Any]:
         model.fit(row[pairs["user"]], column[pairs["item"]], pairs.get("value"))
         model.user_ids_, model.item_ids_ = user_ids, item_ids
         if merged := len(pairs) - model.pairs_.nnz:
-            print(f"            {merged} more of the same pairs, merged with these")
+            print(f"            {merged} repeated pairs, merged with these")
         meaning = _MEANINGS[model.values_].format(*model.scale_)
         print(f"  values    {meaning} (--values {model.values_})")
         print(f"  model     {_name(model.n_components_, model.unseen_weight_, model.ridge_)}")
@@ -95,7 +95,7 @@ def run(options: Namespace) -> dict[str, Any]:
 def recommend_to_new(
     out: Output, model: Recommender, path: Path, data: Source, options: Namespace
 ) -> dict[str, Any]:
-    """Write lists for users that have the pairs of a table, whoever the users of the fit are."""
+    """Write lists for new users, from the pairs of a table."""
     _, users, items, pairs = read_pairs(data, options, "value")
     model.set_params(n_threads=options.threads)
     model.item_ids_ = model.item_ids_.astype(str)  # as tables have them
@@ -110,7 +110,7 @@ def recommend_to_new(
     popular = int(lists.popular.sum())
     if unknown:
         ignored = f"{unknown} of {len(items)} items of {data} are not in {path}, and are ignored"
-        warn(f"{ignored}; {popular} of {len(users)} users have no other, and get popular items")
+        warn(f"{ignored}; {popular} of {len(users)} users have no others, and get popular items")
     out.write(COLUMNS, rows_of(lists))
     if out.path is not None:
         print(f"Lists of items for {len(users)} users are in {out}")
@@ -119,7 +119,7 @@ def recommend_to_new(
 
 
 def _read_users(options: Namespace) -> tuple[list[str] | None, Path | None]:
-    """Return the users to make lists for, None for all, and the file that names them."""
+    """Return the users who get lists (None for all), and the file that names them."""
     given, path = options.users, None
     if given is not None and len(given) == 1 and Path(given[0]).is_file():
         path = Path(given[0])
@@ -128,7 +128,7 @@ def _read_users(options: Namespace) -> tuple[list[str] | None, Path | None]:
 
 
 def _sort_ids(ids: list[str]) -> tuple[Array, Array]:
-    """Return ids in the order in which pandas would have them, and the new place of each."""
+    """Return ids in the order of pandas, and the new position of each."""
     numbers = all(one.isdecimal() for one in ids)
     order = np.argsort([*map(int, ids)] if numbers else ids, kind="stable")
     return np.array(ids)[order], np.argsort(order)
@@ -139,7 +139,7 @@ def _name(rank: int, unseen_weight: float, ridge: float) -> str:
 
 
 def _list_trials(model: Recommender) -> list[tuple[str, float]]:
-    """Return what was validated, and its nDCG; popular items are last."""
+    """Return the validated settings with their nDCG; popular items are last."""
     chosen = _name(model.n_components_, model.unseen_weight_, model.ridge_)
     trials = []
     for one in model.validation_:
@@ -161,7 +161,7 @@ def _write_report(
         pictures.append(Picture("Validation", f"{_VALIDATION}; 1 is best.", drawn))
         best, popular = max(ndcg for _, ndcg in trials[:-1]), trials[-1][1]
         facts |= {"nDCG@10": f"{best:.3f}", "of popular items": f"{popular:.3f}"}
-        warnings += ["popular items are better: the pairs tell too little"] * (popular >= best)
+        warnings += ["popular items are better: the data are too few"] * (popular >= best)
     places, counts = places_of(lists.users, model.user_ids_), np.diff(model.pairs_.indptr)
     order = np.argsort(np.abs(counts[places] - _ITEMS_SHOWN), kind="stable")  # all can be shown
     rows = []
@@ -169,7 +169,7 @@ def _write_report(
         own = model.pairs_[[places[k]]]
         liked = model.item_ids_[own.indices[np.argsort(-own.data, kind="stable")]]
         rows.append((lists.users[k], _list(liked), _list(lists.items[k])))
-    heads = ("User", "Own items, at most ten, the best liked first", "Recommended, best first")
+    heads = ("User", "Items (at most ten, best liked first)", "Recommended, best first")
     tables.append(("Examples", f"All lists are in {_LISTS}.", heads, rows))
     report = Report(
         title="Recommendations",

@@ -1,4 +1,4 @@
-"""TF-IDF of texts, as the command makes it."""
+"""TF-IDF of texts for the command."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ from ._read import (
     warn,
 )
 
-# What the pattern of a word leaves of "don't" and "we'll"; the list of scikit-learn lacks it.
+# Parts of "don't" and "we'll" that match the pattern of a word; scikit-learn's list lacks them.
 _CONTRACTED = {
     *("ain", "aren", "couldn", "didn", "doesn", "don", "hadn", "hasn", "haven", "isn", "ll"),
     *("mustn", "needn", "shan", "shouldn", "ve", "wasn", "weren", "wouldn"),
 }
-# Scripts without spaces between words, and from which length on, in letters, what stands between
-# spaces is no word: Chinese with Japanese; Thai, Lao, Burmese, Khmer and their neighbors.
+# Scripts without spaces between words, by the number of letters from which a run is not a word:
+# Chinese with Japanese; Thai, Lao, Burmese, Khmer and their neighbors.
 _UNSPACED = {
     4: "[\u3005-\u3007\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]+",
     8: "[\u0e01-\u0eff\u1000-\u109f\u1780-\u17ff\u1950-\u19ff\u1a20-\u1aaf\uaa60-\uaadf]+",
 }
-_KATAKANA = re.compile("[\u30a0-\u30ff]+")  # of which even a long run is one word
-# Languages by name; their codes, and those of all others that the package has, do as well.
+_KATAKANA = re.compile("[\u30a0-\u30ff]+")  # even a long run is one word
+# Languages by name; codes of these and of all other languages of the package work as well.
 _LANGUAGES = dict(
     re.findall(
         r"(\w+):(\w+)",
@@ -87,16 +87,16 @@ def fit_vectorizer(
         X = tfidf.fit_transform(texts)
     except ValueError as error:
         raise UsageError(
-            f"no terms are left of the {len(texts)} texts in column {column!r} with "
+            f"no terms are left in the {len(texts)} texts of column {column!r} with "
             f"--min-df {options.min_df}, --max-df {options.max_df}, --stop-words "
             f"{options.stop_words}, --ngram {','.join(map(str, options.ngram))} and "
             f"--token-pattern {options.token_pattern or '(its default)'} ({error})"
         ) from error
-    # Lengths are then sums in the order in which `transform` takes them: it gives the same bits.
+    # Lengths are then summed in the same order as by `transform`, which gives the same bits.
     X.sort_indices()
     X = normalize(X, copy=False)
     tfidf.norm = "l2"
-    warn_of_empty(X, "nothing is learnt from them; see --min-df, --max-df and --stop-words")
+    warn_of_empty(X, "nothing is learned from them; see --min-df, --max-df and --stop-words")
     return Vectorizer(column, tfidf, options.keep_markup), X
 
 
@@ -113,8 +113,8 @@ def _warn_of_unspaced(texts: list[str], tokenize: Callable[[str], list[str]]) ->
             n_unspaced += letters >= longest * max(len(runs), 1)
     if n_unspaced > max(_SOME * len(texts), n_written / 4):
         warn(
-            f"{n_unspaced} of {len(texts)} texts are in a script without spaces between words, and "
-            "whole phrases are taken for words. Separate the words by spaces first, with a program "
+            f"{n_unspaced} of {len(texts)} texts are in a script without spaces between words, so "
+            "that whole phrases count as words. Separate the words by spaces first, with a program "
             "such as jieba, MeCab or PyThaiNLP"
         )
 
@@ -141,13 +141,13 @@ def read_for_model(
     table = read_table(data)
     texts = read_texts(table, column or vectorizer.column, keep_markup=vectorizer.keep_markup)
     _warn_of_unspaced(texts, vectorizer.tfidf.build_tokenizer())
-    with warnings.catch_warnings():  # the fit has issued this one
+    with warnings.catch_warnings():  # already issued by the fit
         warnings.filterwarnings("ignore", message="Your stop_words may be inconsistent")
         return vectorizer, table, vectorizer.tfidf.transform(texts)
 
 
 def find_text_column(table: Table, name: str | None, *taken: str | None) -> str:
-    """Return the name of the column with the text, which is none of those that are taken."""
+    """Return the name of the column with the text, which is not in `taken`."""
     if name is not None:
         return name
     others = [name for name in table.frame if name not in taken]
@@ -160,7 +160,7 @@ def find_text_column(table: Table, name: str | None, *taken: str | None) -> str:
         raise UsageError(f"{table} has no column 'text'; {mend}")
     mark = likely_delimiter(table.source, [*table.frame])
     if mark is not None:
-        mend = f"if {mark!r} stands between columns, name it with --delimiter"
+        mend = f"if {mark!r} separates columns, name it with --delimiter"
         warn(f"{table} has one column, called {others[0]!r}; {mend}")
     return str(others[0])
 
@@ -172,7 +172,7 @@ def read_texts(table: Table, column: str, *, keep_markup: bool) -> list[str]:
 
 
 def find_ids(table: Table, name: str | None, *others: str | None) -> tuple[str, list[Any]] | None:
-    """Return name and values of the column that names the samples, if there is one."""
+    """Return name and values of the column of ids, if any."""
     if name is None and ("id" not in table.frame or "id" in others):
         return None
     name = name or "id"
@@ -180,7 +180,7 @@ def find_ids(table: Table, name: str | None, *others: str | None) -> tuple[str, 
 
 
 def _read_stop_words(option: str, encoding: str) -> list[str] | None:
-    """Return the words of one list, or of several with commas between."""
+    """Return the words of one or several lists, separated by commas."""
     from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
     # A file may have a comma in its name.
@@ -201,7 +201,7 @@ def _read_stop_words(option: str, encoding: str) -> list[str] | None:
 
 
 def _words_of_language(name: str) -> set[str]:
-    """Return stop words of a language, as texts have them: "c'est" is "est" in a text."""
+    """Return stop words of a language as they occur after splitting: "est" for "c'est"."""
     known = f"a file, english, none, {', '.join(_LANGUAGES)}, or a code such as de"
     if not re.fullmatch("[A-Za-z]+", name):
         raise UsageError(f"--stop-words: {name}: no such file; expected {known}")
@@ -210,7 +210,7 @@ def _words_of_language(name: str) -> set[str]:
     code = _LANGUAGES.get(name.lower(), name.lower())
     if not stopwordsiso.has_lang(code):
         raise UsageError(f"--stop-words: there is no list {name!r}; expected {known}")
-    # Of phrases, with blanks, the words say something by themselves.
+    # Words of phrases may have a meaning of their own.
     words = [
         nfc(word).lower() for word in stopwordsiso.stopwords(code) if not re.search(r"\s", word)
     ]

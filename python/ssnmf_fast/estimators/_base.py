@@ -1,4 +1,4 @@
-"""Bases of estimators: conventions, and factorizations of a matrix."""
+"""Base classes of the estimators."""
 
 from __future__ import annotations
 
@@ -20,16 +20,8 @@ from .._common.bases import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Tran
 from .._common.foreign import refuse_foreign
 from .._common.saved import COUNT, HISTORY, Saved, arrays_of
 from .._common.warn import warn_user
+from .._data import border
 from .._data.arrays import DataLike, check_dtype, refuse_on_disk
-from .._data.border import (
-    CleanMatrix,
-    check_data,
-    check_integer,
-    check_random_state,
-    check_vector,
-    readable,
-    require_finite,
-)
 from .._data.csr_file import CsrFile
 from .._data.threads import resolve_jobs, resolve_threads
 from .._models.factorize import Factorization, factorize
@@ -43,10 +35,10 @@ from .._solver.weights import WeightsLike
 from .._topics import Topics, arrays_for_pyldavis, make_topics, names_of, topic_shares
 from ._docstrings import complete_methods
 
-DTYPES = (np.float64, np.float32)  # of data; all others become the first
+DTYPES = (np.float64, np.float32)  # data of other dtypes are converted to the first
 _LEARNING = ("fit", "fit_transform", "partial_fit")
-_SIZED = ("init", "A_support", "fixed_components")  # which may have a row for each component
-_INPUTS = ("A_support", "fixed_components", "penalties")  # of factorize, which are parameters
+_SIZED = ("init", "A_support", "fixed_components")  # parameters that may have a row per component
+_INPUTS = ("A_support", "fixed_components", "penalties")  # inputs of factorize that are parameters
 _OF_BATCHES = ("_online", "_offset", "_weight_of_labeled")
 _OF_EARLIER_FITS = (*_OF_BATCHES, "refitted_label_components_", "topic_names_", "receipt_")
 
@@ -54,18 +46,18 @@ Self = TypeVar("Self", bound="FactorizationBase")
 
 
 class Estimator(TransformerMixin, BaseEstimator):
-    """Base of all estimators, whose attributes are put back if learning fails."""
+    """Base of all estimators; restores the attributes if a fit fails."""
 
     _allow_nan: ClassVar = True
-    _tags: ClassVar[dict[str, str]] = {}  # of scikit-learn: a flag of a group of them
-    _saved: ClassVar[dict[str, Saved]]  # attributes that `ssnmf_fast.save` keeps, besides inherited
+    _tags: ClassVar[dict[str, str]] = {}  # scikit-learn's tags to set, {group: flag}
+    _saved: ClassVar[dict[str, Saved]]  # what `ssnmf_fast.save` keeps; inherited entries are added
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         refuse_foreign(cls.__name__, kwargs)
         return super().__new__(cls)
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        # First the others: scikit-learn wraps methods too, and may fail after the method itself.
+        # After scikit-learn's own wrappers, which may fail after the method itself.
         super().__init_subclass__(**kwargs)
         for name in _LEARNING:
             method = getattr(cls, name, None)
@@ -92,7 +84,7 @@ def _all_or_nothing(method: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(method)
     def learn(self: Any, *args: Any, **kwargs: Any) -> Any:
         if kwargs:
-            # `fit` hands on what it takes; on a cluster the fit of the estimator's kind does.
+            # Arguments are passed on to `fit`; on a cluster, to that of the wrapped estimator.
             fit = getattr(self, "_kind", type(self)).fit
             known = {*signature(method).parameters, *signature(fit).parameters}
             refuse_foreign(method.__qualname__, kwargs.keys() - known)
@@ -100,10 +92,10 @@ def _all_or_nothing(method: Callable[..., Any]) -> Callable[..., Any]:
         try:
             result = method(self, *args, **kwargs)
             numbers = [name for name, saved in self._saved.items() if saved.of_numbers]
-            require_finite({name: arrays_of(vars(self).get(name)) for name in numbers})
+            border.require_finite({name: arrays_of(vars(self).get(name)) for name in numbers})
             return result
         except BaseException:
-            self.__dict__ = before  # in one step, which no second Ctrl-C can cut in two
+            self.__dict__ = before  # in one step, so that a second Ctrl-C cannot interrupt it
             raise
 
     learn._all_or_nothing = True  # type: ignore[attr-defined]
@@ -112,7 +104,7 @@ def _all_or_nothing(method: Callable[..., Any]) -> Callable[..., Any]:
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class IterativeEstimator(Estimator):
-    """Base of estimators with nonnegative factors, which are fitted by iterations."""
+    """Base of estimators that fit nonnegative factors iteratively."""
 
     max_iter: int = 200
     tol: float = 1e-4
@@ -121,6 +113,13 @@ class IterativeEstimator(Estimator):
     callback: Callable[[Any], Any] | None = None
     verbose: int = 0
     dtype: npt.DTypeLike | None = None
+
+    _of_fit: ClassVar = """
+    Warns
+    -----
+    ConvergenceWarning
+        If `max_iter` is reached before the stopping rule is met, unless tol = 0.
+    """
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -140,7 +139,7 @@ class IterativeEstimator(Estimator):
 
 
 def require(estimator: Estimator, X: DataLike, y: npt.ArrayLike | None) -> None:
-    """Raise ValueError unless there is a `y` with one row for each sample of X."""
+    """Raise ValueError unless `y` has one row per sample of X."""
     if y is None:
         raise ValueError(
             f"{type(estimator).__name__} requires y to be passed, but the target y is None. "
@@ -158,7 +157,7 @@ def score_labeled(
     if len(predicted) != len(labeled):
         raise ValueError(f"X has {len(predicted)} samples and y has {len(labeled)}.")
     if sample_weight is not None:
-        weights = check_vector(sample_weight, "sample_weight", len(labeled), np.float64)
+        weights = border.check_vector(sample_weight, "sample_weight", len(labeled), np.float64)
         sample_weight = weights[labeled]
     return float(metric(truth, predicted[labeled], sample_weight=sample_weight))
 
@@ -172,20 +171,20 @@ def keep_stream(model: Any, stream: Stream) -> None:
 
 
 def product(S: Array, factor: Array, name: str) -> Array:
-    """Return S times a factor of a model, of the dtype of S; ValueError if it is not finite."""
+    """Return S @ factor in the dtype of S; raise ValueError if it is not finite."""
     with np.errstate(over="ignore", invalid="ignore"):
         values = np.asarray(S @ factor.astype(S.dtype, copy=False))
         if values.dtype != factor.dtype and not np.isfinite(values).all():
             values = np.asarray(S.astype(factor.dtype) @ factor).astype(S.dtype)
-    require_finite({name: values})
+    border.require_finite({name: values})
     return values
 
 
 class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
-    """A dictionary learned from X, over which samples are represented.
+    """Base of estimators that learn components from X and represent samples by them.
 
-    `_learn` takes checked X, y and what else `fit` takes, and sets the attributes; `_fit_inputs`
-    returns the inputs of :func:`factorize` for the same.
+    `_learn` takes checked X, y and the other arguments of `fit`, and sets the attributes;
+    `_fit_inputs` returns the corresponding inputs of :func:`factorize`.
     """
 
     _saved: ClassVar[dict[str, Saved]] = {
@@ -205,7 +204,7 @@ class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
 
     @property
     def factorization_(self) -> Factorization:
-        """Result of the last fit, with its receipt; it shares the arrays of the attributes."""
+        """Result of the last fit with its receipt; it shares the arrays of the attributes."""
         if not hasattr(self, "receipt_"):
             raise AttributeError(f"{type(self).__name__} has a factorization_ only after fit.")
         receipt, settings = self.receipt_, self.receipt_.settings
@@ -218,14 +217,14 @@ class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
         X, parameters = self._checked(X), self.get_params(deep=False)
         inputs = {name: parameters[name] for name in _INPUTS if name in parameters}
         inputs |= self._fit_inputs(X, y, **given)
-        check = factorization_check(self.factorization_, CleanMatrix(X), inputs, threads)
-        # A support that is not reproduced: zeros of the start, which stay, have its effect.
+        check = factorization_check(self.factorization_, border.CleanMatrix(X), inputs, threads)
+        # The support is not reproduced: entries that start at zero stay zero.
         support = {k: v for k, v in check.receipt.inputs.items() if k == "S_support"}
         return replace(check, inputs=support | check.inputs)
 
     @property
     def n_components_(self) -> int:
-        """Number of components of the fit, also where `n_components` is chosen ("auto")."""
+        """Number of components of the fit, given or chosen."""
         check_is_fitted(self, "components_")
         return int(self.components_.shape[0])
 
@@ -237,70 +236,62 @@ class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
         given = self.get_params(deep=False)
         rank = given["n_components"]
         if not (isinstance(rank, str) and rank == "auto"):
-            return check_integer(rank, "n_components", 1)
+            return border.check_integer(rank, "n_components", 1)
         for name in _SIZED:
             if not isinstance(given.get(name), (str, type(None))):
-                raise ValueError(
-                    f"{name} is an array with a row for each component, which does not go with "
-                    "n_components='auto'; give their number."
-                )
-        rng, jobs = check_random_state(self.random_state), resolve_jobs(None, self.n_threads, 2)
+                raise ValueError(f"{name} has a row per component; n_components cannot be 'auto'.")
+        rng = border.check_random_state(self.random_state)
+        jobs = resolve_jobs(None, self.n_threads, 2)
         self.rank_choice_ = choose_by_words(X, rng, n_jobs=jobs, verbose=self.verbose)
         if self.rank_choice_.high == 1:
             warn_user(f"{str(self.rank_choice_).capitalize()}. One is fitted.", UserWarning)
         return self.rank_choice_.rank
 
     def _checked(self, X: DataLike, *, reset: bool = False) -> Any:
-        """Return clean data, which scikit-learn has checked too; `reset` is for a first fit."""
+        """Return X checked by scikit-learn and this package; `reset` is for a new fit."""
         if not reset:
             check_is_fitted(self)
         if not self._takes_files:
             refuse_on_disk(X, type(self).__name__)
         if isinstance(X, CsrFile):
-            X = check_data(X, 1, self.dtype)
+            X = border.check_data(X, 1, self.dtype)
             return validate_data(self, X, reset=reset, skip_check_array=True)
         sparse, allow_nan = sp.issparse(X), self._allow_nan
-        if sparse:  # nothing else may see its parts before they are inspected
+        if sparse:  # inspected before anything else reads its arrays
             self._refuse_nan(getattr(X, "data", None))
-            X = check_data(X, resolve_threads(self.n_threads), self.dtype)
+            X = border.check_data(X, resolve_threads(self.n_threads), self.dtype)
         else:
-            X = readable(X, "X", allow_nan, allow_sparse=True)
+            X = border.readable(X, "X", allow_nan, allow_sparse=True)
         rules = {"accept_sparse": "csr", "ensure_all_finite": "allow-nan"}
         with np.errstate(over="ignore"):  # infinity is refused
             X = validate_data(self, X, reset=reset, dtype=check_dtype(self.dtype, DTYPES), **rules)
         self._refuse_nan(X)
-        return X if sparse else check_data(X, 1)
+        return X if sparse else border.check_data(X, 1)
 
     def _refuse_nan(self, values: Any) -> None:
         numbers = isinstance(values, np.ndarray) and values.dtype.kind == "f"
         if not self._allow_nan and numbers and np.isnan(values).any():
             raise ValueError(
-                f"X contains NaN, and {type(self).__name__} takes no missing entries. Fill them, "
-                "as by LowRankImputer, or use NMF or SSNMFClassifier, which leave out NaN in dense "
-                "data, and take weights.missing for sparse ones."
+                f"X contains NaN, but {type(self).__name__} does not support missing entries. Fill "
+                "them, for example with LowRankImputer, or use NMF or SSNMFClassifier, which "
+                "ignore NaN in dense data and take weights.missing for sparse data."
             )
 
     def _refuse_weights(self, X_weights: WeightsLike) -> None:
         if X_weights is not None:
-            raise TypeError(f"{type(self).__name__} takes no X_weights; NMF and others do.")
+            raise TypeError(f"{type(self).__name__} takes no X_weights; NMF does, for example.")
 
     def fit(
         self: Self, X: DataLike, y: VectorLike = None, *, X_weights: WeightsLike = None
     ) -> Self:
-        """Learn a dictionary.
-
-        Warns
-        -----
-        ConvergenceWarning
-            If `max_iter` is reached before the stopping rule is met, unless tol = 0.
-        """
+        """Learn components from samples."""
         self._learn(self._checked(X, reset=True), y, X_weights=X_weights)
         return self
 
     def fit_transform(self, X: DataLike, y: VectorLike = None, **given: Any) -> Array:
-        """Fit, then transform the same samples: the same as ``fit(X, y).transform(X)``.
+        """Fit, then transform the same samples: equivalent to ``fit(X, y).transform(X)``.
 
-        Labels do not affect the result, but `representation_`, the factor of the fit itself.
+        Labels affect `representation_`, the factor of the fit itself, but not this result.
 
         Returns
         -------
@@ -314,7 +305,7 @@ class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
     def _keep(
         self, result: Factorization, inputs: Mapping[str, Any] | None = None, **attributes: Any
     ) -> None:
-        """Set the attributes of a fit, and further inputs of its receipt; warn unless converged."""
+        """Set the attributes of a fit, add inputs to its receipt, and warn unless converged."""
         for earlier in _OF_EARLIER_FITS:
             self.__dict__.pop(earlier, None)
         if getattr(self, "penalties", None) is not None:
@@ -331,34 +322,34 @@ class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
 
     def _factorize(self, X: Any, y: Any = None, **arguments: Any) -> Factorization:
         """Factorize checked data; estimators on a cluster do it there."""
-        return factorize(CleanMatrix(X), y, **arguments)
+        return factorize(border.CleanMatrix(X), y, **arguments)
 
     def _represent(self, X: Any, X_weights: WeightsLike, **known: Any) -> Array:
         known |= {"loss": self.loss, "X_weights": X_weights, "n_threads": self.n_threads}
         penalties = penalties_named(getattr(self, "sample_penalties_", None) or {})
-        return represent(CleanMatrix(X), self.components_, penalties=penalties, **known)
+        return represent(border.CleanMatrix(X), self.components_, penalties=penalties, **known)
 
     def _features(self, X: Any, X_weights: WeightsLike, **known: Any) -> Array:
         return self._represent(X, X_weights, **known)
 
     def transform(self, X: DataLike, *, X_weights: WeightsLike = None) -> Array:
-        """Represent samples over the learned dictionary.
+        """Represent samples by the learned components.
 
         Returns
         -------
         S : ndarray, shape (n, r)
-            Nonnegative, of the dtype of X (float32 or float64).
+            Nonnegative coefficients, of the dtype of X (float32 or float64).
         """
         return self._features(self._checked(X), X_weights)
 
     def topic_proportions(self, X: DataLike, *, X_weights: WeightsLike = None) -> Array:
-        """Return the share of each sample that every component explains.
+        """Return the share of each component in each sample.
 
         Returns
         -------
         ndarray, shape (n, r)
-            Float64: coefficients in S times the row sums of `components_`, whose scales are
-            arbitrary, divided by their sum; zeros where no component explains anything.
+            S times the row sums of `components_`, divided by the total of each sample, as float64;
+            zeros where no component explains anything.
         """
         return topic_shares(self._represent(self._checked(X), X_weights), self.components_)
 
@@ -380,12 +371,12 @@ class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
         return explained_deviance(X, [S, A.T], loss=loss, X_weights=X_weights, n_threads=threads)
 
     def inverse_transform(self, X: npt.ArrayLike) -> Array:
-        """Return the data that a representation approximates, ``S @ components_``.
+        """Map a representation back to data, ``S @ components_``.
 
         Parameters
         ----------
         X : array_like, shape (n, r)
-            Features, as from :meth:`transform`.
+            Representation, as returned by :meth:`transform`.
 
         Returns
         -------
@@ -395,18 +386,18 @@ class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
 
     def _checked_features(self, X: npt.ArrayLike) -> Array:
         check_is_fitted(self)
-        S: Array = check_array(readable(X, "X"), dtype=check_dtype(self.dtype, DTYPES))
+        S: Array = check_array(border.readable(X, "X"), dtype=check_dtype(self.dtype, DTYPES))
         if S.shape[1] != self._n_features_out:
             raise ValueError(
                 f"X has shape {S.shape}; expected one column for each of the "
-                f"{self._n_features_out} components, as transform returns."
+                f"{self._n_features_out} components, as returned by transform."
             )
         return S
 
     def topics(self, feature_names: VectorLike = None, n_terms: int = 10) -> Topics:
-        """Return the features with the largest weights of every component, and names of topics.
+        """Return the features with the largest weights in each component.
 
-        Components of a Bayesian model that explain nothing (`active_components_`) have no terms.
+        Inactive components of a Bayesian model (see `active_components_`) have no terms.
 
         Returns
         -------
@@ -420,31 +411,31 @@ class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
         return topics.named(self._topic_names()) if hasattr(self, "topic_names_") else topics
 
     def _topic_names(self) -> list[str]:
-        """Return the names of topics that have any; those of free ones are "free0", "free1", ..."""
+        """Return the names of the topics; free topics are "free0", "free1", ..."""
         named = [str(name) for name in self.topic_names_.tolist()]
         return named + [f"free{k}" for k in range(self.n_components_ - len(named))]
 
     def to_pyldavis(self, X: DataLike, feature_names: VectorLike = None) -> dict[str, Any]:
-        """Return what pyLDAvis draws of the topics and of some documents.
+        """Return the arguments of ``pyLDAvis.prepare``.
 
-        ``pyLDAvis.prepare(**model.to_pyldavis(X), sort_topics=False, start_index=0)`` counts topics
-        as :meth:`topics` does.
+        ``pyLDAvis.prepare(**model.to_pyldavis(X), sort_topics=False, start_index=0)`` numbers
+        topics as :meth:`topics` does.
 
         Returns
         -------
         dict
-            Its arguments: `topic_term_dists` (r, m) and `doc_topic_dists` (d, r), whose rows sum to
-            1; `doc_lengths` (d,) and `term_frequency` (m,), the sums of X; `vocab`, m names.
+            `topic_term_dists` (r, m) and `doc_topic_dists` (d, r), whose rows sum to 1;
+            `doc_lengths` (d,) and `term_frequency` (m,), the sums of X; `vocab`, m names.
 
         Raises
         ------
         ValueError
-            If no topic explains anything of any document, or names do not match.
+            If no topic explains any document, or names do not match.
 
         Notes
         -----
-        The d documents are those with a word and a topic.  Shares of 0 become 1e-12, as pyLDAvis
-        takes their logarithms; a topic without any term has all terms alike.
+        The d documents are those that have words and are explained by a topic.  Shares of 0 become
+        1e-12, since pyLDAvis takes logarithms; a topic without terms has a uniform distribution.
         """
         X = self._checked(X)
         names = getattr(self, "feature_names_in_", None) if feature_names is None else feature_names
@@ -452,7 +443,7 @@ class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
         return arrays_for_pyldavis(X, shares, self.components_, names_of(names, X.shape[1]))
 
     def _class_shares(self) -> tuple[Array | None, Array | None]:
-        """Return the classes and the components over them, where there are classes."""
+        """Return the classes and the weights of components in them, or None for both."""
         shares = getattr(self, "class_shares_", getattr(self, "label_components_", None))
         known = shares is not None and hasattr(self, "classes_")
         return (self.classes_, shares) if known else (None, None)

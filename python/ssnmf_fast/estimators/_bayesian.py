@@ -25,15 +25,15 @@ from ._predicting import ReadoutPredictions
 from ._training_data import labels_for_training
 
 _TRANSFORM_ITERATIONS = 100
-# A component without evidence spreads a few counts over all features: in ten fits to texts at most
-# 0.05 of any one.  The least used of the others explained more than 6 counts of some feature.
+# Counts of some feature that an active component explains.  In ten fits to texts, components
+# without evidence explained at most 0.05, all others more than 6.
 _LEAST_EVIDENCE = 1.0
-_ALIKE = 0.999  # cosine of two rows of A that differ by nothing that could be seen
+_ALIKE = 0.999  # cosine above which two rows of A are copies
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class BayesianBase(FactorizationBase):
-    """Poisson-gamma NMF with gamma posteriors; subclasses give shape and rates of the prior of S.
+    """Poisson-gamma NMF with gamma posteriors; subclasses define the prior of S.
 
     Parameters
     ----------
@@ -44,34 +44,34 @@ class BayesianBase(FactorizationBase):
     burn_in : int
         Number of iterations, at least 0, before hyperparameters and rates of classes are learned.
     count_scale : float or "auto"
-        What one unit of X is in counts, above 0.  More makes the data outweigh the priors.  "auto"
-        does not depend on the units: the common step of all entries is one count or, without one
-        as in TF-IDF, the median of the entries above 0 is two.
+        Counts per unit of X, above 0; a larger value reduces the influence of the priors.  "auto"
+        does not depend on the units: the common step of all entries is one count or, if there is
+        none (as in TF-IDF), the median of the positive entries is two.
     tol : float
-        As in :class:`NMF`, for rises of the bound after burn-in.
+        As in :class:`NMF`, for the increase of the bound after burn-in.
     callback : callable, optional
         As in :class:`NMF`, with expectations ``S`` and ``A``; ``objective`` is minus the bound.
 
     Attributes
     ----------
     components_ : ndarray, shape (r, m)
-        Posterior expectations of A, in the units of X: those of a fit to c X are c times as large.
+        Posterior means of A, which scale with X.
     components_rate_ : ndarray, shape (r,)
-        Rates of the gamma posteriors of the rows of A, float64; they have these expectations.
+        Rates of the gamma posteriors of the rows of A, float64; `components_` are their means.
     lower_bound_ : float
-        Lower bound of the log-evidence of the counts ``count_scale_ * X``: larger is better.
+        Lower bound of the log-evidence of the counts ``count_scale_ * X``; larger is better.
     objective_ : list of (int, float)
-        Iterations at which the bound was evaluated, and *minus* its values, which fall.
+        Iterations at which the bound was evaluated, and the *negative* bounds.
     count_scale_ : float
-        What one unit of X is in counts, given or found.
+        Counts per unit of X, given or chosen.
     representation_rates_, representation_groups_ : ndarray, shape (groups, r), (n,)
-        Rates of the posteriors of S, float64, for each class and for unlabeled samples (one row
-        without labels); the row of every sample, int32.
+        Rates of the posteriors of S for each class and for unlabeled samples (one row without
+        labels), float64; the row of each sample, int32.
     A_shape_, A_mean_ : float
         Shape and mean of the prior of A, given or learned.
     active_components_ : ndarray of bool, shape (r,)
-        Whether a component explains a count or more of some feature.  For the others, the row of A
-        is that of the prior, and :meth:`topics` shows no terms.
+        Whether a component explains at least one count of some feature.  If not, its row of A is
+        that of the prior, and :meth:`topics` shows no terms.
     """
 
     A_shape: float | Literal["auto"] = "auto"
@@ -97,7 +97,7 @@ class BayesianBase(FactorizationBase):
         Warns
         -----
         UserWarning
-            If half of the components or more explain nothing, or are copies of others.
+            If at least half of the components explain nothing or are copies of others.
         """
         self._learn(self._checked(X, reset=True), y)
         return self
@@ -126,8 +126,8 @@ class BayesianBase(FactorizationBase):
             problems = [(idle, "explain nothing"), (copies, "repeat others")]
             text = " and ".join(f"{number} {what}" for number, what in problems if number)
             warn_user(
-                f"Of the {r} components {text}: the priors outweigh the data, which are taken as "
-                f"counts of {self.count_scale_:.3g} * X. Give fewer components, or a larger "
+                f"Of the {r} components, {text}: the priors outweigh the data, which are taken as "
+                f"counts of {self.count_scale_:.3g} * X. Reduce n_components or increase "
                 "count_scale; see active_components_.",
                 UserWarning,
             )
@@ -135,7 +135,7 @@ class BayesianBase(FactorizationBase):
 
     @property
     def active_components_(self) -> Array:
-        """Whether each component explains a count or more of some feature, (r,) bool."""
+        """Whether each component explains at least one count of some feature, (r,) bool."""
         shapes = self.components_.astype(np.float64) * self.components_rate_[:, None]
         return np.asarray((shapes - self.A_shape_).max(axis=1) >= _LEAST_EVIDENCE)
 
@@ -146,17 +146,17 @@ class BayesianBase(FactorizationBase):
         return infer(*given, _TRANSFORM_ITERATIONS, self.n_threads, self.count_scale_)
 
     def transform(self, X: DataLike) -> Array:  # type: ignore[override]
-        """Represent samples over the learned dictionary, whose posterior does not change.
+        """Represent samples by the learned components, whose posterior stays fixed.
 
         Returns
         -------
         S : ndarray, shape (n, r)
-            Posterior expectations after 100 iterations, of the dtype of X.
+            Posterior means after 100 iterations, of the dtype of X.
         """
         return self._represent(self._checked(X), None)
 
     def interval_components(self, level: float = 0.9) -> tuple[Array, Array]:
-        """Return credible intervals of the entries of the dictionary.
+        """Return credible intervals of the entries of `components_`.
 
         Returns
         -------
@@ -165,7 +165,7 @@ class BayesianBase(FactorizationBase):
 
         Notes
         -----
-        The approximate posterior treats S and A as independent: intervals are too narrow.
+        The approximate posterior treats S and A as independent, so the intervals are too narrow.
         """
         check_is_fitted(self)
         return interval_ends(self.components_, self.components_rate_[:, None], level)
@@ -199,31 +199,31 @@ class BayesianNMF(BayesianBase):
     """Poisson-gamma NMF by variational Bayes.
 
     Counts ``x_ij`` are Poisson with mean ``(S A)_ij``; S and A have gamma priors [1]_.  The
-    posterior is approximated by independent gamma distributions; a lower bound of the log-evidence
-    rises in every step and can be compared between ranks (:func:`ssnmf_fast.choose_rank`).
+    posterior is approximated by independent gamma distributions.  Each step increases a lower bound
+    of the log-evidence, by which :func:`ssnmf_fast.choose_rank` compares numbers of components.
 
     Parameters
     ----------
     n_components : int or "auto"
-        Rank r, at least 1.  "auto" is for texts in a sparse X, as in :class:`NMF`.
+        Number of components r, at least 1.  "auto" is for texts in a sparse X, as in :class:`NMF`.
     S_shape : float or "auto"
-        Shape of the prior of S, 1e-6 to 1e6: 1 (exponential) or less gives a sparse S.  A given
-        value controls sparsity better than a learned one.
+        Shape of the prior of S, 1e-6 to 1e6; 1 (exponential) or less gives a sparse S.  A fixed
+        value controls sparsity better than "auto", which learns the shape.
     S_mean : float or "auto"
         Mean of the prior of S, 1e-9 to 1e9.  "auto" learns it.
     init : {"auto", "random", "least-squares", "nndsvda", "random-acol"} or tuple of arrays
-        Start: expectations of S and A, arithmetic and geometric; a tuple holds S (n, r) and A
-        (r, m), whose product is near X and whose zeros may become positive.  "auto" is
-        "least-squares": bounds are higher and topics more coherent than from "random".
+        Initial means of S and A, arithmetic and geometric.  A tuple holds S (n, r) and A (r, m)
+        with a product near X; their zeros may become positive.  "auto" is "least-squares", which
+        leads to higher bounds and more coherent topics than "random".
 
     Attributes
     ----------
     representation_ : ndarray, shape (n, r)
-        Posterior expectations of S, the same in any units: ``S @ components_`` is near X.
+        Posterior means of S, independent of the units of X: ``S @ components_`` is near X.
     S_shape_, S_mean_ : float
         Shape and mean of the prior of S, given or learned.
     rank_choice_ : RankChoice
-        With ``n_components="auto"``, the choice; files do not have it.
+        The choice made by ``n_components="auto"``; not saved to files.
 
     See Also
     --------
@@ -233,9 +233,9 @@ class BayesianNMF(BayesianBase):
     Notes
     -----
     The model of the data is ``count_scale * X ~ Poisson(count_scale * S A)``.  Counts need not be
-    integers: the bound is then one of a continued Poisson likelihood.  NaN, weights and matrices on
-    disk are not supported.  A and S are updated once before iteration 1, in each A, S, then (after
-    `burn_in`) the hyperparameters.
+    integers; the Poisson likelihood is then extended to real numbers.  NaN, weights and matrices on
+    disk are not supported.  A and S are updated once before iteration 1; each iteration updates A,
+    S and then, after `burn_in`, the hyperparameters.
 
     References
     ----------
@@ -273,44 +273,44 @@ class BayesianNMF(BayesianBase):
 class SupervisedBayesianNMF(ReadoutPredictions, BayesianBase):
     """Poisson-gamma NMF with label-driven sparsity, by variational Bayes.
 
-    Counts ``x_ij`` are Poisson with mean ``(S A)_ij``.  Entries ``S[i, k]`` are exponential with a
-    rate of component k in the class of sample i, and the rates have a gamma prior [1]_: the samples
-    of a class come to share few components.  :meth:`predict` uses a logistic regression.
+    Counts ``x_ij`` are Poisson with mean ``(S A)_ij``.  ``S[i, k]`` is exponential with a rate that
+    depends on component k and the class of sample i.  The rates have a gamma prior [1]_, so that
+    the samples of a class share few components.  :meth:`predict` uses logistic regression.
 
     Parameters
     ----------
     A_shape : float or "auto"
-        Shape of the prior of A, 1e-6 to 1e6.  A learned one makes A sparse, not S (section 3.4).
+        Shape of the prior of A, 1e-6 to 1e6.  "auto" learns it: A is then sparse, not S [1]_ (3.4).
     rate_shape : float or "auto"
-        Shape of the prior of the rates, 1e-6 to 1e6: how closely the samples of a class keep to its
+        Shape of the prior of the rates, 1e-6 to 1e6: how strictly the samples of a class use its
         components.  Above about twice the number of samples of a class, the prior dominates and
-        class information is lost.  "auto" takes the mean number of labeled samples of a class.
+        class information is lost.  "auto" is the mean number of labeled samples per class.
     rate_mean : float or "auto"
-        Mean of that prior, 1e-9 to 1e9, the same in any units of X; "auto" learns it.
+        Mean of that prior, 1e-9 to 1e9, independent of the units of X.  "auto" learns it.
     init : {"random", "auto", "least-squares", "nndsvda", "random-acol"} or tuple of arrays
         As in :class:`BayesianNMF`; "random" separates the classes at least as well as the others.
 
     Attributes
     ----------
     label_rates_ : ndarray, shape (r, k)
-        Expected rates in the classes, float64: small for components that a class makes much use of.
+        Expected rates in the classes, float64; small for components that a class uses much.
     new_sample_rate_ : float
         Rate of the prior of new samples: 1 divided by the mean of `representation_`.
     representation_ : ndarray, shape (n, r)
-        Posterior expectations of S, which the labels affect.
+        Posterior means of S, which depend on the labels.
     rate_shape_, rate_mean_ : float
         Shape and mean of the prior of the rates, given or learned.
 
     See Also
     --------
     BayesianNMF : The same without labels.
-    SSNMFClassifier : Labels as a second matrix to be factorized; it predicts classes.
+    SSNMFClassifier : Labels as a second matrix to factorize.
 
     Notes
     -----
-    Unlabeled samples are one more class with its own rates, which extends the model of the paper.
-    Each update takes the latest posteriors of the others, and the bound never falls.  Table A3 as
-    printed updates all from the iteration before; its bound can fall, to the same fixed points.
+    Unlabeled samples form one more class with its own rates, an extension of the paper's model.
+    Each update uses the latest posteriors of the others, so the bound never falls.  In Table A3 as
+    printed, all use the previous iteration: the fixed points are the same, but the bound can fall.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Topics of classes: starts at the means of classes, supports, and the guided factorization."""
+"""Topics of classes: starts from class means, supports, and the factorization guided by labels."""
 
 from __future__ import annotations
 
@@ -23,52 +23,52 @@ from . import _views as views
 from ._base import require
 from ._training_data import TrainingLabels, as_outer, labels_for_training, with_sample_weight
 
-SUPPORTS = math.inf  # this supervision weight: labels decide which components may be used
+SUPPORTS = math.inf  # with this supervision weight, labels restrict the components of a sample
 
 Samples = TypeVar("Samples", bound="LabeledSamples")
 
-_TRIAL_ITERATIONS = 10  # of topics that only help to choose or to predict labels
+_TRIAL_ITERATIONS = 10  # for topics that are only used to choose or to predict labels
 _TOL = 1e-3  # of the representations during training
-OVERALL = 0.3  # share of the mean of all samples in a start
-_MOST_COMPLETED = 1 << 26  # entries of a matrix in which missing ones are filled in
-_BYTES_PER_ENTRY = 64  # of samples on disk, in memory: the entry, a unit row, and copies
-_UNLIKELY = 0.1  # of a class in the start of B for components of others
+OVERALL = 0.3  # share of the overall mean in a start
+_MOST_COMPLETED = 1 << 26  # entries of the largest matrix whose missing entries are filled in
+_BYTES_PER_ENTRY = 64  # memory for samples from disk: the entry, a unit row and copies
+_UNLIKELY = 0.1  # start of B for a class and the components of other classes
 
 
 @dataclass(frozen=True, kw_only=True)
 class LabeledSamples:
-    """Checked samples in memory or on disk, their labels, and how they are to be factorized."""
+    """Checked samples in memory or on disk, their labels, and the settings of the factorization."""
 
     X: Any
     X_weights: Any  # without `sample_weight`
     labels: TrainingLabels
-    options: dict[str, Any]  # of factorize, other than these:
+    options: dict[str, Any]  # of factorize, except for `init` and the seed
     init: Any
     seed: int
-    start_seed: int | None = None  # of random starts, where it is not `seed`
-    sample_weight: Array | None = None  # (n,); None stands for ones
+    start_seed: int | None = None  # of random starts, if not `seed`
+    sample_weight: Array | None = None  # (n,); None means ones
     view: views.View = field(default_factory=views.View)
     graph: views.Graph | None = None  # of neighbors
-    whole: tuple[LabeledSamples, Array] | None = None  # of which these are a part, and which, (n,)
+    whole: tuple[LabeledSamples, Array] | None = None  # all samples, and which these are, (n,)
 
     @classmethod
     def of(cls: type[Samples], model: Any, init: Any = "labels", **given: Any) -> Samples:
         state = model.random_state
-        with_sample_weight(given["X"], None, given["labels"].sample_weight)  # refused on disk
+        with_sample_weight(given["X"], None, given["labels"].sample_weight)  # raises for files
         others = ("n_components", "init", "random_state", "supervision_weight")
         options = {name: p for name, p in model._arguments().items() if name not in others}
         seed = int(check_random_state(state).integers(2**31))
-        # A random start is then that of factorize with the same number.
+        # With an int, a random start is that of factorize with the same number.
         start_seed = int(state) if isinstance(state, (int, np.integer)) else None
         return cls(options=options, init=init, seed=seed, start_seed=start_seed, **given)
 
     @property
     def divisible(self) -> bool:
-        """Whether a part of the samples can be fitted alone: a file and a given S are whole."""
+        """Whether a part of the samples can be fitted: not from a file or with a given S."""
         return not isinstance(self.X, CsrFile) and not isinstance(self.init, (tuple, list))
 
     def part(self, rows: Array) -> LabeledSamples:
-        """Return some of the samples, in memory; of their graph that of these alone."""
+        """Return some of the samples in memory, with a graph of their own."""
         X, X_weights, view, graph = self.X, self.X_weights, self.view[rows], self.graph
         if X_weights is not None:
             X_weights = as_weights(X_weights, "X_weights")
@@ -83,18 +83,18 @@ class LabeledSamples:
 
     @property
     def of_readout(self) -> Any:
-        """The samples that a readout is fitted to, those of the labels."""
+        """The samples that a readout is fitted to."""
         return self.X
 
     def joined(self) -> LabeledSamples:
-        """Return all samples that these are a part of, with the labels that these have now."""
+        """Return all samples that these are a part of, with the present labels of this part."""
         if self.whole is None:
             return self
         whole, rows = self.whole
         return replace(whole, labels=whole.labels.with_part(rows, self.labels))
 
     def of_all(self, values: Array, fill: float) -> Array:
-        """Return values of these samples as values of all, others having a number to fill in."""
+        """Return values of these samples as values of all samples, the others set to `fill`."""
         if self.whole is None:
             return values
         filled = np.full((len(self.whole[1]), *values.shape[1:]), fill, dtype=values.dtype)
@@ -133,10 +133,10 @@ class LabeledSamples:
         return factorize(X, y, X_weights=X_weights, **arguments, **self.options)
 
     def fit_topics(self, n_components: int, weight: float | str) -> Factorization:
-        """Factorize the samples, guided by their labels; TS-NMF for the weight SUPPORTS."""
+        """Factorize the samples guided by their labels; TS-NMF if the weight is SUPPORTS."""
         rng, init, known = np.random.default_rng(self.seed), self.init, self.labels.known
         weight_of_known = self.labels.weight[known, None]
-        # As many components for each class; those that are left for large ones.
+        # The same number of components for each class; the remainder goes to the largest classes.
         counts = (self.labels.members[known] * weight_of_known).sum(axis=0)
         k = len(counts)
         each = np.full(k, n_components // k)
@@ -165,7 +165,7 @@ class LabeledSamples:
         return self.factorize(Y, y_weights=y_weights, **settings)
 
     def _class_means(self, owner: Array, rng: np.random.Generator) -> Array:
-        """Return a start of A, (r, m): means of classes, drawn a little to that of all."""
+        """Return a start of A, (r, m): class means, shrunk toward the overall mean."""
         n, of_samples = self.X.shape[0], self.sample_weight
         even = np.full(n, 1 / n) if of_samples is None else of_samples / of_samples.sum()
         overall = np.asarray(self.sums(even[:, None])[0])  # NaN counts as 0
@@ -185,7 +185,7 @@ class LabeledSamples:
         return np.asarray((1 - OVERALL) * means + OVERALL * overall)
 
     def shares(self, A: Array, rows: Array) -> Array:
-        """Return the topic shares of some samples over a dictionary, without labels, (rows, r)."""
+        """Return the topic shares of some samples, computed without labels, (rows, r)."""
         X, X_weights = self.X, self.X_weights
         some = X_weights is None and not rows.all() and not isinstance(X, CsrFile)
         options = {name: self.options[name] for name in ("loss", "n_threads")} | {"tol": _TOL}
@@ -194,7 +194,7 @@ class LabeledSamples:
 
 
 def weighted_sums(X: Matrix, weights: Array) -> Array:
-    """Return weights^T X, (columns of weights, m), float64; rows without weight are not read."""
+    """Return weights^T X, (columns of weights, m), float64; rows with weight 0 are not read."""
     if isinstance(X, CsrFile):
         sums = np.zeros((weights.shape[1], X.shape[1]))
         for block_rows, block in X.blocks():
@@ -217,7 +217,7 @@ def targets_of(labels: TrainingLabels, dtype: np.dtype[Any]) -> tuple[Any, Any]:
 def inputs_of_labels(
     model: Any, X: Matrix, y: LabelsLike, *, X_weights: WeightsLike = None, **weights: Any
 ) -> dict[str, Any]:
-    """Return the inputs of the factorization in the fit of a classifier, but supports."""
+    """Return the inputs of a classifier's factorization, except supports."""
     weights.pop("side", None)
     require(model, X, y)
     labels = labels_for_training(labels_of(y, model.unlabeled), **weights)
@@ -229,7 +229,7 @@ def inputs_of_labels(
 
 
 def support_of(members: Array, known: Array, owner: Array) -> Array:
-    """Return where S may be positive, (n, r): labeled samples keep to those of their classes."""
+    """Return where S may be positive, (n, r): labeled samples use components of their classes."""
     support = np.ones((len(members), len(owner)), dtype=bool)
     rows = np.flatnonzero(known & (members > 0).any(axis=1))
     support[rows] = (members[rows] > 0)[:, owner]
@@ -237,7 +237,7 @@ def support_of(members: Array, known: Array, owner: Array) -> Array:
 
 
 def even_start(X: Any, A: Array, support: Array | None) -> Array:
-    """Return a start of S whose rows explain the sums of the samples in equal parts."""
+    """Return a start of S in which all allowed components explain equal parts of a sample."""
     if support is None:
         support = np.ones((X.shape[0], len(A)), dtype=bool)
     scale = A.sum(axis=1).mean() * np.maximum(support.sum(axis=1), 1)
@@ -245,7 +245,7 @@ def even_start(X: Any, A: Array, support: Array | None) -> Array:
 
 
 def with_view(samples: LabeledSamples) -> LabeledSamples:
-    """Return the same with what classifiers see apart from topics, where X can be completed."""
+    """Return the samples with the view of the classifiers, if X can be completed."""
     X, X_weights, threads = samples.X, samples.X_weights, samples.options["n_threads"]
     missing = not (isinstance(X, CsrFile) or sp.issparse(X)) and bool(np.isnan(X).any())
     absent = None
@@ -254,7 +254,7 @@ def with_view(samples: LabeledSamples) -> LabeledSamples:
         if math.prod(X.shape) > _MOST_COMPLETED and not sp.issparse(find(slice(0, 1))):
             return samples
         absent, missing = find(slice(None)), True
-    if missing:  # a low rank takes their place
+    if missing:  # filled in by a low-rank model
         k = samples.labels.members.shape[1]
         fit = samples.for_trials().factorize(n_components=k, random_state=samples.seed)
         X = views.filled(X, fit.S, fit.A, absent)
@@ -268,7 +268,7 @@ def with_view(samples: LabeledSamples) -> LabeledSamples:
 
 
 def in_memory(samples: LabeledSamples) -> LabeledSamples:
-    """Return samples with a weight; of those on disk a part in memory: labeled ones, and others."""
+    """Return samples with positive weight, in memory; from disk, labeled samples come first."""
     X, known, weight = samples.X, samples.labels.known, samples.sample_weight
     if weight is not None and not weight.all():
         return replace(samples.part(weight > 0), whole=(samples, weight > 0))
@@ -280,6 +280,6 @@ def in_memory(samples: LabeledSamples) -> LabeledSamples:
     most = max(1, X.memory // _BYTES_PER_ENTRY)
     rows = np.zeros(len(known), dtype=bool)
     rows[order[np.cumsum(np.diff(X.indptr)[order]) <= most]] = True
-    if not samples.labels.part(rows).counts.all():  # memory for a few samples
+    if not samples.labels.part(rows).counts.all():  # too little memory
         return samples
     return replace(samples.part(rows), whole=(samples, rows))

@@ -21,32 +21,32 @@ from ._training_data import TrainingLabels, surest
 from ._views import NAMES_OF_MEMBERS, Tables, View, Votes, log_chances
 
 _ROUNDS = 2
-_PSEUDO_WEIGHT = 0.1  # of a predicted label, where a known one has 1
-# Share of the samples predicted to be of a class whose label is taken as known, for few labels and
-# from so many a class on: more labels predict better.
+_PSEUDO_WEIGHT = 0.1  # of a predicted label; a known label has 1
+# Share of the predictions for a class that become labels, for fewer and for at least this number of
+# labels per class: predictions improve with more labels.
 _CONFIDENT, _MORE_CONFIDENT, _MORE_LABELS = 0.5, 0.8, 4
 _NEIGHBORS_SHARE = 0.25  # in the first predictions
-_FOR_UNEVEN = 3  # components of a class where classes are uneven and labels are not
-_MANY_KNOWN = 0.5  # share of labeled samples from which the others teach nothing more
-_PRIOR_OF_TABLE = 0.3  # where all members that see X have 1; noise does no harm with it
-_CHANCE = 0.01  # level of the test whether a table predicts better than its largest class
-# Samples in trials, unless more are labeled, by the number of folds: topics are better the more
-# samples there are, and in too small a trial they would look worse than they are.
+_FOR_UNEVEN = 3  # components per class if classes are uneven and labels are not
+_MANY_KNOWN = 0.5  # share of labeled samples from which self-training does not help
+_PRIOR_OF_TABLE = 0.3  # all members that see X together have 1; a table of noise does no harm
+_CHANCE = 0.01  # level of the test whether a table predicts better than the largest class
+# Samples in trials by the number of folds, unless more are labeled.  Topics improve with the number
+# of samples, so smaller trials would underestimate them.
 _MOST_TRIED = {1: 7500, 3: 4000, 4: 3000}
 
 
 @dataclass(frozen=True)
 class Plan:
-    """How to train, with how many `rounds` of self-training."""
+    """Settings of the training."""
 
     n_components: int
-    rounds: int
+    rounds: int  # of self-training
     class_weight: Any
-    corrects: bool  # whether the shares of the classes are estimated without the labels
+    corrects: bool  # whether class frequencies are estimated without the labels
 
 
 def plan_of(model: Any, samples: LabeledSamples, labels: TrainingLabels, classes: Array) -> Plan:
-    """Check parameters; return how to train samples, a part of those with all the labels."""
+    """Check parameters and return the plan; `labels` are those of all samples, not of a part."""
     k, several, balance = labels.members.shape[1], labels.several, model.class_weight
     if isinstance(balance, str):
         check_option(balance, "class_weight", ("balanced",))
@@ -64,7 +64,7 @@ def plan_of(model: Any, samples: LabeledSamples, labels: TrainingLabels, classes
             for number, name in enumerate(names)
         }
     learns = not several and np.average(labels.known, weights=labels.weight) < _MANY_KNOWN
-    # Labels that were drawn evenly from uneven classes mislead.
+    # The same number of labels from each of several uneven classes is misleading.
     mislead = learns and balance is None and committee.labels_are_balanced_by_design(samples)
     rounds = model.self_training
     if isinstance(rounds, str):
@@ -78,7 +78,7 @@ def plan_of(model: Any, samples: LabeledSamples, labels: TrainingLabels, classes
 
 
 def check_threshold(threshold: float | str) -> float | None:
-    """Return a threshold, None for "auto"; raise an error for anything else."""
+    """Return a threshold, None for "auto"; raise an error if it is neither."""
     if not isinstance(threshold, str):
         return check_real(threshold, "threshold", allow_negative=True)
     if threshold != "auto":
@@ -88,21 +88,21 @@ def check_threshold(threshold: float | str) -> float | None:
 
 @dataclass(frozen=True)
 class Trained:
-    """Topics, and the fitted members of a committee."""
+    """Topics and the fitted members of a committee."""
 
     fit: Factorization
-    shares: Array  # of the labeled samples, (labeled samples, r), computed without their labels
+    shares: Array  # topic shares of labeled samples, computed without labels, (labeled, r)
     members: dict[str, Linear | Votes]
     spread: Array | None  # probabilities by the graph of neighbors, (n, k)
 
 
 def prior_of(samples: LabeledSamples) -> dict[str, float]:
-    """Return the members, and their weights before any is validated; they sum to 1."""
+    """Return the weights of the members before validation; they sum to 1."""
     prior, several = {"topics": 1.0}, samples.labels.several
     if samples.view.rows is not None:
         texts, neighbors = samples.view.like_counts, samples.graph is not None
         prior = {"topics": 0.6, "features": 0.1, "directions": 0.1}
-        if several:  # many of which are no topics
+        if several:  # many labels are not topics
             prior = {"topics": 0.3, "features": 0.6, "directions": 0.1}
         if texts:
             prior |= {"naive Bayes": 0.1}
@@ -111,7 +111,7 @@ def prior_of(samples: LabeledSamples) -> dict[str, float]:
         elif neighbors:
             prior = {"topics": 0.16, "features": 0.02, "directions": 0.02, "neighbors": 0.8}
         if not several:
-            prior |= {"margins": 0.0}  # only where validation shows that they are good
+            prior |= {"margins": 0.0}  # used only if validation favors them
     prior |= dict.fromkeys(samples.view.tables, _PRIOR_OF_TABLE)
     return {name: weight / sum(prior.values()) for name, weight in prior.items()}
 
@@ -119,7 +119,7 @@ def prior_of(samples: LabeledSamples) -> dict[str, float]:
 def self_trained(
     samples: LabeledSamples, plan: Plan, names: set[str]
 ) -> tuple[LabeledSamples, Array | None]:
-    """Return the samples with labels by self-training, and probabilities by neighbors, (n, k)."""
+    """Return the samples with self-trained labels, and probabilities from neighbors, (n, k)."""
     view, taught, labels = samples.view, samples, samples.labels
     spread, of_tables, balance = None, None, plan.class_weight
     if plan.rounds:
@@ -129,17 +129,17 @@ def self_trained(
     for turn in range(plan.rounds):
         fit = taught.for_trials().fit_topics(plan.n_components, SUPPORTS)
         rows = taught.labels.known
-        shares = topic_shares(fit.S, fit.A)  # those without labels are represented already
+        shares = topic_shares(fit.S, fit.A)  # unlabeled samples need no new representation
         shares[rows] = samples.shares(fit.A, rows)
         seen = replace(view, shares=shares)
         readout = fit_member("topics", seen[rows], taught.labels, balance)
         chance = probabilities(readout.logits(seen), False)
         if turn == 0 and spread is not None:
-            # Where the readout is fitted to few labels, neighbors see clusters.
+            # A readout fitted to few labels misses clusters, which neighbors see.
             chance = (1 - _NEIGHBORS_SHARE) * chance + _NEIGHBORS_SHARE * spread
         if of_tables is not None:
             chance = probabilities(log_chances(chance) + of_tables, False)
-        # The surer ones of the predictions of each class become labels.
+        # The most certain predictions of each class become labels.
         members, entry_weights = labels.members.copy(), labels.entry_weights.copy()
         known = labels.known
         enough = known.sum() >= _MORE_LABELS * members.shape[1]
@@ -162,7 +162,7 @@ def train(
     spread: Array | None,
     most_voters: int | None = None,
 ) -> Trained:
-    """Fit members of a committee to topics, which are those of labels by self-training."""
+    """Fit the members of a committee to the topics of a fit with self-trained labels."""
     labels, rows = samples.labels, taught.labels.known
     shares = samples.shares(fit.A, rows)
     own = shares[labels.known[rows]]
@@ -181,7 +181,7 @@ def train(
 def calibrated(
     samples: LabeledSamples, plan: Plan, trained: Trained, validation: committee.Validation
 ) -> tuple[LogisticReadout, committee.Validation]:
-    """Return the readout, and the validation with the shares of the classes if labels mislead."""
+    """Return the readout and the validation, with estimated class frequencies if labels mislead."""
     weights = {name: weight for name, weight in validation.weights.items() if weight > 0}
     k, view = samples.labels.members.shape[1], samples.view
     linear, votes = Linear(np.zeros(k)), None
@@ -209,7 +209,7 @@ def calibrated(
 def _table_logits_for_self_training(
     tables: Tables, labels: TrainingLabels, seed: int, class_weight: ClassWeight
 ) -> Array | None:
-    """Return what the tables that predict hidden labels add to logits, (n, k), or None."""
+    """Return the logits of the tables that predict hidden labels, summed, (n, k), or None."""
     folds, sums = committee.folds_of(labels, seed), None
     rows = folds >= 0
     if not rows.any():
@@ -236,13 +236,13 @@ def _table_logits_for_self_training(
 
 
 def validate(samples: LabeledSamples, plan: Plan, prior: dict[str, float]) -> committee.Validation:
-    """Return the weights of the members, and what they predict together for hidden labels."""
+    """Return the weights of the members and their joint predictions of hidden labels."""
     labels, rng = samples.labels, np.random.default_rng(samples.seed)
     folds, together = committee.folds_of(labels, samples.seed), np.zeros(labels.members.shape)
     if (folds < 0).all():
         return committee.Validation(labels, folds, together, weights=prior)
     part, tried = samples, folds
-    if samples.divisible:  # of the unlabeled samples some take part
+    if samples.divisible:  # use some of the unlabeled samples
         others = rng.permutation(np.flatnonzero(~labels.known))
         most, rows = _MOST_TRIED[int(folds.max()) + 1], labels.known.copy()
         rows[others[: max(0, most - int(rows.sum()))]] = True
@@ -262,12 +262,12 @@ def validate(samples: LabeledSamples, plan: Plan, prior: dict[str, float]) -> co
 def predict_hidden(
     samples: LabeledSamples, plan: Plan, folds: Array, names: list[str]
 ) -> dict[str, Array]:
-    """Return what every member predicts for the samples of folds, (samples of a fold, k)."""
+    """Return the logits of every member for the samples in folds, (samples in folds, k)."""
     labels, n_threads = samples.labels, samples.options["n_threads"]
     predicted = {name: np.zeros(labels.members.shape) for name in names}
     for fold in range(int(folds.max()) + 1):
         hidden = folds == fold
-        # Not even unlabeled: self-training would make fits too sure of the samples.
+        # Leave the samples out entirely: self-training would make predictions for them too certain.
         if samples.divisible:
             seen = samples.part(~hidden)
         else:

@@ -1,4 +1,4 @@
-"""A committee: weights of its members, fitted to predictions for hidden labels; calibration."""
+"""Weights of the members of a committee, fitted to predictions of hidden labels; calibration."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ from ._members import probabilities
 from ._readout import LogisticReadout
 from ._training_data import TrainingLabels
 
-LEAST_PER_CLASS = 3  # labeled samples of a class on average, for validation
-_FOUR_FOLDS, _ONE_FOLD = 60, 400  # four folds below 60 labels, one from 400 on
+LEAST_PER_CLASS = 3  # labeled samples per class, on average, for validation
+_FOUR_FOLDS, _ONE_FOLD = 60, 400  # four folds for fewer than 60 labels, one for 400 or more
 _MOST_VALIDATED = 1000
-_PULL = 4.0  # of the prior on a weight, for each class: as much as some labels
+_PULL = 4.0  # of a weight to its prior, per class
 _TEMPERATURES = np.geomspace(0.01, 3.0, 40)
-_PULL_OF_TEMPERATURE = 1.0  # to 1, on its logarithm, for each class
+_PULL_OF_TEMPERATURE = 1.0  # of its logarithm to 0, per class
 _SMALLEST_WEIGHT = 0.01  # of a member that is kept
-_INDEPENDENT = 0.75  # share of the validated samples; fits of folds share labels
-_FEW_POSITIVE = 10.0  # validated samples of a label that count as much as those of all
-_SLOPES = (0.2, 1.5)  # of a calibration: validation of few labels may look too good
-_MUCH_LESS_EVEN = 0.8  # ratio of the effective numbers of classes, by neighbors and by labels
-_LEAST_UNLABELED = 20  # samples per class on average
+_INDEPENDENT = 0.75  # share of validated samples that count, as the fits of folds share labels
+_FEW_POSITIVE = 10.0  # positive samples at which a label's threshold counts as much as the common
+_SLOPES = (0.2, 1.5)  # of a calibration; validation of few labels may look too good
+_MUCH_LESS_EVEN = 0.8  # ratio of the effective numbers of classes by neighbors and by labels
+_LEAST_UNLABELED = 20  # samples per class, on average
 _STEPS = 30
 _LEAST_SHARE = 1e-4
 
 
 def folds_of(labels: TrainingLabels, seed: int) -> Array:
-    """Return the fold in which each label is hidden, (n,): -1 for never, as for few labels."""
+    """Return the fold in which each label is hidden, (n,); -1 for never, as with few labels."""
     rows = np.flatnonzero(labels.known)
     counts = labels.counts
     occurring = counts[counts > 0]
@@ -47,7 +47,7 @@ def folds_of(labels: TrainingLabels, seed: int) -> Array:
     rows = np.random.default_rng(seed).permutation(rows)
     if labels.several:
         order = rows
-    else:  # a class is spread over the folds, and its only sample never hidden
+    else:  # each class is spread over the folds; the only sample of a class is never hidden
         order = rows[np.argsort(labels.codes[rows], kind="stable")]
         order = order[counts[labels.codes[order]] > 1]
     if len(order) < 2 * LEAST_PER_CLASS:
@@ -62,10 +62,10 @@ def folds_of(labels: TrainingLabels, seed: int) -> Array:
 
 @dataclass(frozen=True)
 class Truth:
-    """What validated predictions are compared with."""
+    """The labels that predictions are compared with."""
 
     members: Array  # (n, k): 1 for the classes of a sample, 0 elsewhere
-    weights: Array  # (n, k), of the samples; 0 for an entry that is not known
+    weights: Array  # (n, k), of the samples; 0 for unknown entries
     several: bool
 
     @classmethod
@@ -75,7 +75,7 @@ class Truth:
 
     @property
     def n_outcomes(self) -> int:
-        """Number of outcomes that a prediction chooses from: of each label two."""
+        """Number of outcomes of a prediction: two for each of several labels."""
         return 2 if self.several else self.members.shape[1]
 
     def __getitem__(self, rows: Array) -> Truth:
@@ -93,7 +93,7 @@ class Truth:
 
 
 def temperature(logits: Array, truth: Truth) -> float:
-    """Return what to multiply logits by, so that they are as sure as they are right."""
+    """Return the factor that calibrates logits."""
     if not len(logits):
         return 1.0
     pulls = _PULL_OF_TEMPERATURE * truth.n_outcomes * np.log(_TEMPERATURES) ** 2
@@ -104,7 +104,7 @@ def temperature(logits: Array, truth: Truth) -> float:
 def fit_weights(
     logits: dict[str, Array], truth: Truth, prior: dict[str, float]
 ) -> dict[str, float]:
-    """Return the weights >= 0 of members that minimize the log loss of the sum, from a prior."""
+    """Return nonnegative weights of members that minimize the log loss, pulled to the prior."""
     if not len(truth.members):
         return dict(prior)
     scales = {name: temperature(each, truth) for name, each in logits.items()}
@@ -126,7 +126,7 @@ def fit_weights(
 def cross_fitted(
     logits: dict[str, Array], truth: Truth, prior: dict[str, float], folds: Array
 ) -> Array:
-    """Return the summed logits of each fold, with weights that were fitted without it, (n, k)."""
+    """Return the sum of the logits with weights that were fitted without each fold, (n, k)."""
     sums = np.zeros_like(truth.members, dtype=np.float64)
     for fold in np.unique(folds):
         hidden = folds == fold
@@ -138,14 +138,14 @@ def cross_fitted(
 
 @dataclass(frozen=True)
 class Validation:
-    """Outcome of a validation; without one, `scores` is empty and the accuracy NaN."""
+    """Result of a validation; if there was none, `scores` is empty and the accuracy is NaN."""
 
     labels: TrainingLabels
     folds: Array  # in which the label of a sample was hidden, -1 for never
-    logits: Array  # what was predicted then, (n, k)
-    scores: dict[str, float] = field(default_factory=dict)  # of everything that was tried
+    logits: Array  # predicted for hidden labels, (n, k)
+    scores: dict[str, float] = field(default_factory=dict)  # of the members and the committee
     weights: dict[str, float] = field(default_factory=dict)  # of the logits of the members
-    shares: Array | None = None  # of the classes, where those of the labels mislead, (k,)
+    shares: Array | None = None  # of the classes, if those of the labels mislead, (k,)
 
     @property
     def rows(self) -> Array:
@@ -175,7 +175,7 @@ class Validation:
 
     @cached_property
     def guesses(self) -> Array:
-        """Labels predicted for validated samples, by thresholds chosen without them, (n, k)."""
+        """Labels predicted for validated samples with thresholds chosen without them, (n, k)."""
         guesses, rows = np.zeros(self.logits.shape, dtype=np.int64), np.flatnonzero(self.rows)
         members, parts = self.labels.members, parts_of(self.folds[rows])
         for part in np.unique(parts):
@@ -194,7 +194,7 @@ class Validation:
 
     @cached_property
     def accuracy(self) -> tuple[float, float, float]:
-        """Share of samples predicted right, and its 95 % interval (Wilson's); NaN where unknown."""
+        """Accuracy and its 95 % interval (Wilson's); NaN without validation."""
         labels, rows = self.labels, self.rows
         if labels.several:
             rows = rows & (labels.entry_weights > 0).all(axis=1)
@@ -212,14 +212,14 @@ class Validation:
             of_class = self.shares[codes] / np.bincount(codes, weight)[codes]
         accuracy = float(np.average(right[rows], weights=of_class * weight))
         sizes = np.bincount(self.folds[self.rows], labels.weight[self.rows])
-        # Of unequal weights as many equal ones as have the same variance.
+        # The number of samples with equal weights that would give the same variance.
         equal = (of_class * weight).sum() ** 2 / (of_class**2 * weight).sum()
         count = max(1, round(_INDEPENDENT * equal))
         wilson = binomtest(round(accuracy * count), count).proportion_ci(method="wilson")
-        # The fit to all labels may be better than those to some: its errors are taken to be rarer
-        # by at most the root of the share of labels that they miss.
-        unseen = 1 - float(sizes.mean()) / float(labels.weight[labels.known].sum())
-        return accuracy, float(wilson.low), float(1 - (1 - wilson.high) * np.sqrt(unseen))
+        # The fit to all labels may be better than those of the folds: its error rate is assumed to
+        # be at least theirs times the root of the share of labels that they see.
+        seen = 1 - float(sizes.mean()) / float(labels.weight[labels.known].sum())
+        return accuracy, float(wilson.low), float(1 - (1 - wilson.high) * np.sqrt(seen))
 
     def warn_if_poor(self) -> None:
         """Warn if always predicting the largest class would be better."""
@@ -258,7 +258,7 @@ def _f_measures(truth: Array, chance: Array, grid: Array, weight: Array) -> tupl
 
 
 def _thresholds(truth: Array, chance: Array, weight: Array) -> Array:
-    """Return the best thresholds for F, drawn to the best one for all labels where few are true."""
+    """Return the best thresholds for F, shrunk to a common one for labels with few positives."""
     grid, counts = np.linspace(0.05, 0.9, 35), weight @ truth
     micro, each = _f_measures(truth, chance, grid, weight)
     common, best = float(grid[micro.argmax()]), grid[each.argmax(axis=0)]
@@ -284,7 +284,7 @@ def score_of(truth: Truth, logits: Array) -> float:
 
 @one_blas_thread()
 def calibration(logits: Array, targets: Array, several: bool, weight: Array) -> tuple[float, float]:
-    """Return slope and offset that make validated logits probable (Platt 1999; temperature)."""
+    """Return slope and offset that calibrate validated logits (Platt 1999; temperature)."""
     if not several:  # a temperature
         slopes, rows = np.geomspace(*_SLOPES, 25), np.arange(len(targets))
         chances = (probabilities(slope * logits, False)[rows, targets] for slope in slopes)
@@ -299,12 +299,12 @@ def calibration(logits: Array, targets: Array, several: bool, weight: Array) -> 
 
 
 def effective_number(shares: Array) -> float:
-    """Return the number of equal classes that would be as uncertain as these shares."""
+    """Return the number of equally frequent classes with the same entropy."""
     return float(np.exp(entr(shares / shares.sum()).sum()))
 
 
 def labels_are_balanced_by_design(samples: LabeledSamples) -> bool:
-    """Whether the classes of the unlabeled samples, by neighbors, are less even than labels."""
+    """Whether the classes of unlabeled samples, predicted by neighbors, are less even."""
     labels, graph = samples.labels, samples.graph
     unlabeled = np.flatnonzero(~labels.known)
     k = labels.members.shape[1]
@@ -316,7 +316,7 @@ def labels_are_balanced_by_design(samples: LabeledSamples) -> bool:
 
 
 def log_ratio(shares: Array, prior: Array) -> Array:
-    """Return what to add to the logits of a classifier that learned from other shares, (k,)."""
+    """Return the shift of the logits from class shares `prior` to `shares`, (k,)."""
     return np.asarray(np.log(np.maximum(shares, _LEAST_SHARE) / np.maximum(prior, _LEAST_SHARE)))
 
 

@@ -33,10 +33,10 @@ from ._docstrings import complete_docstring
 @complete_docstring
 @dataclass(eq=False, repr=False)
 class NonnegativeCP(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
-    """Nonnegative CP decomposition of a tensor, also of one whose slices arrive one by one.
+    r"""Nonnegative CP decomposition of a tensor, also from a stream of slices.
 
-    Minimizes ``sum W .* d(X, M)`` over models ``M[i, j, ..] = sum_q F_0[i, q] F_1[j, q] ..`` with a
-    nonnegative factor for each mode [1]_; see :func:`ssnmf_fast.factorize_tensor`.
+    Minimizes :math:`\sum W \odot d(X, M)` over :math:`M_{ij..} = \sum_q F_{0,iq} F_{1,jq} \cdots`
+    with a nonnegative factor for each mode [1]_; see :func:`ssnmf_fast.factorize_tensor`.
 
     Parameters
     ----------
@@ -50,11 +50,11 @@ class NonnegativeCP(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
         Called with a state (``iteration``, ``objective``, read-only ``F0``, ``F1``, ..) after every
         check of the objective; returning True stops the fit.
     stream_mode : int
-        The mode of the slices of :meth:`partial_fit`, such as time; negative from the last.
+        The mode of the slices of :meth:`partial_fit`, such as time; may be negative.
     forget_factor : float
-        In :meth:`partial_fit`, the share of their weight that earlier slices keep per new slice,
-        between 0 and 1; the n-th slice leaves them 1 - 1/n at most.  1 is for components that stay
-        the same; a smaller value follows changes.
+        In :meth:`partial_fit`, the fraction of their weight that earlier slices keep per new slice,
+        between 0 and 1, at most 1 - 1/n for the n-th slice.  1 assumes that the components are
+        constant; smaller values follow changes.
 
     Attributes
     ----------
@@ -62,14 +62,14 @@ class NonnegativeCP(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
         A factor for each mode.  Columns have norm 1 for the Frobenius loss, sum 1 for others, or
         are zero.
     weights_ : ndarray, shape (r,)
-        Sizes of the components, which multiply the products of the columns of the factors; the
-        largest is the first after :meth:`fit`, in :meth:`partial_fit` components keep their places.
+        Weights of the components, in decreasing order after :meth:`fit`; :meth:`partial_fit` keeps
+        the order of the components.
     components_ : list of ndarray, shapes (n_k, r)
         The factors of all modes but the first.
     stream_representation_ : ndarray, shape (number of slices, r)
         The factor of `stream_mode` times `weights_`.
     label_components_ : dict of int to ndarray, shapes (r, number of labels)
-        For each mode with labels, which ``factors_[k] @ label_components_[k]`` approximates.
+        For each mode k with labels, which are approximated by ``factors_[k]`` times this.
     objective_ : list of (int, float)
         Iterations at which the objective was evaluated, and its values.  After :meth:`partial_fit`:
         numbers of calls, and estimates of the objective per slice.
@@ -122,8 +122,10 @@ class NonnegativeCP(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
     _of_methods: ClassVar = """
     Parameters
     ----------
+    X : array_like, or sparse
+        Nonnegative tensor, as in :meth:`fit`; lengths other than in `mode` are those of the fit.
     X_weights : optional
-        Nonnegative weights of the loss of every entry, as in :func:`ssnmf_fast.factorize_tensor`.
+        Nonnegative weights of the loss of each entry, as in :func:`ssnmf_fast.factorize_tensor`.
     """
     _tags: ClassVar = {"input_tags": "three_d_array"}
     _saved: ClassVar[dict[str, Saved]] = {
@@ -162,17 +164,11 @@ class NonnegativeCP(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
         Parameters
         ----------
         X : array_like, or sparse
-            Nonnegative tensor of two modes or more: an array, in which NaN means missing, a tuple
+            Nonnegative tensor with two or more modes: an array, in which NaN means missing, a tuple
             ``(coords, values, shape)``, or an object with `coords`, `data` and `shape`.
         y : mapping of int to array_like, optional
-            For some modes a nonnegative matrix (n_k x number of labels), which the factor of the
-            mode is to approximate as well; NaN = unlabeled.  A vector, which pipelines pass to
-            every step, is ignored.
-
-        Warns
-        -----
-        ConvergenceWarning
-            If `max_iter` is reached before the stopping rule is met, unless tol = 0.
+            For some modes k, a nonnegative label matrix (n_k x number of labels), which the factor
+            of the mode predicts; NaN means unlabeled.  A vector, as pipelines pass it, is ignored.
         """
         arguments = self._arguments(factorize_tensor)
         if not isinstance(y, Mapping) and np.asarray(y).ndim < 2:
@@ -191,10 +187,10 @@ class NonnegativeCP(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
 
     @property
     def factorization_(self) -> TensorFactorization:
-        """Result of the last :meth:`fit`, with its receipt; it shares the arrays of attributes."""
+        """Result of the last :meth:`fit` with its receipt; it shares the arrays of attributes."""
         receipt = getattr(self, "receipt_", None)
         if receipt is None:
-            raise AttributeError("NonnegativeCP has a factorization_ after fit only.")
+            raise AttributeError("NonnegativeCP has a factorization_ only after fit.")
         fitted = self.factors_, self.weights_, self.label_components_, self.objective_
         return TensorFactorization(*fitted, self.n_iter_, receipt.converged, receipt=receipt)
 
@@ -205,36 +201,30 @@ class NonnegativeCP(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
     def partial_fit(
         self, X: TensorLike, y: VectorLike = None, *, one_slice: bool | None = None
     ) -> NonnegativeCP:
-        """Learn from new slices along `stream_mode`, in addition to earlier ones.
+        """Learn from new slices along `stream_mode`, in addition to earlier slices.
 
         Parameters
         ----------
         X : array_like, or sparse
-            Nonnegative tensor, as long in `stream_mode` as there are new slices; other lengths must
-            stay the same.  Or a single slice, with a mode less.  The first call fits its slices as
-            :meth:`fit` does: give it some tens, as one does not determine the components.
+            Nonnegative tensor of new slices, or a single slice without `stream_mode`; lengths of
+            the other modes must not change.  The first call is a :meth:`fit`: pass some tens of
+            slices, since a single slice does not determine the components.
         one_slice : bool, optional
-            Whether X is a single slice, without `stream_mode`.  None goes by the number of modes
-            of earlier calls; the first call takes X to have the mode, and must be told if X has
-            two modes only.
+            Whether X is a single slice.  None infers it from the modes of earlier calls.  In the
+            first call it is required if X has two modes; otherwise X has `stream_mode`.
 
         Returns
         -------
         self
-            The factor of `stream_mode` has a row more for each new slice.
-
-        Raises
-        ------
-        ValueError, TypeError
-            For bad data, other lengths, or a loss or a number of components that has changed.
+            The factor of `stream_mode` has a new row for each new slice.
 
         Notes
         -----
-        New slices are coded with the other factors fixed, a convex problem; then these move to the
-        minimizer of a sum over all slices, earlier ones with the weight that they have left.  Both
-        are repeated a few times.  Of earlier slices only sums are kept, (sum n_k) r numbers in all,
-        computed with the factors of their time (Mairal et al. 2010).  Their rows stay as they were;
-        :meth:`transform` with ``mode=stream_mode`` gives them over the present factors.
+        Each step represents the new slices with the other factors fixed, a convex problem, and then
+        updates these to minimize a weighted sum over all slices, and is repeated a few times.
+        Of earlier slices only sums are kept, (sum n_k) r numbers, computed with the factors of that
+        time (Mairal et al. 2010).  Their rows do not change; :meth:`transform` with
+        ``mode=stream_mode`` computes them for the present factors.
 
         After :meth:`fit`, learning continues from its factors.  Only the first call uses `solver`,
         `init`, `max_iter`, `tol`, `callback` and `verbose`.
@@ -287,9 +277,9 @@ class NonnegativeCP(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
     def fit_transform(
         self, X: TensorLike, y: Mapping[int, Any] | None = None, **given: Any
     ) -> Array:
-        """Fit, then transform the same tensor: the same as ``fit(X).transform(X)``.
+        """Fit, then transform the same tensor: equivalent to ``fit(X, y).transform(X)``.
 
-        It is not the last iterate of the fit, ``factors_[0] * weights_``, which labels affect.
+        This differs from the last iterate, ``factors_[0] * weights_``, which depends on labels.
 
         Returns
         -------
@@ -299,15 +289,9 @@ class NonnegativeCP(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
         return self.transform(X, X_weights=given.get("X_weights"))
 
     def transform(self, X: TensorLike, *, mode: int = 0, X_weights: WeightsLike = None) -> Array:
-        """Represent rows of a mode, seen or new, over the factors of the others.
+        """Represent seen or new rows of a mode by the factors of the other modes.
 
-        Every row meets the Karush-Kuhn-Tucker conditions, as by :func:`ssnmf_fast.represent`.
-
-        Parameters
-        ----------
-        X : array_like, or sparse
-            Nonnegative tensor with any length in `mode` and the fitted lengths in all others; NaN
-            in a dense one means missing.
+        Rows meet the Karush-Kuhn-Tucker conditions; see :func:`ssnmf_fast.represent`.
 
         Returns
         -------
@@ -327,23 +311,22 @@ class NonnegativeCP(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
         )
 
     def inverse_transform(self, X: TensorLike, *, mode: int = 0) -> Array:
-        """Return the tensor that a representation of a mode approximates.
+        """Map a representation of a mode back to a tensor.
 
         Parameters
         ----------
         X : array_like, shape (n, r)
-            Nonnegative representation, as from :meth:`transform` with the same `mode`.
+            Nonnegative representation, as returned by :meth:`transform` with the same `mode`.
 
         Returns
         -------
         ndarray
-            Of length n in the mode and of the fitted lengths in all others: the sum of the products
-            of each column of X and of those of the other factors.
+            The model, with length n in the mode and the fitted lengths in all others.
 
         Raises
         ------
         ValueError
-            For other numbers of columns, or if the result would have more than 2^27 places (1 GB).
+            If X has another number of columns, or the result more than 2^27 entries (1 GB).
         """
         check_is_fitted(self)
         mode = check_mode(mode, "mode", len(self.factors_))
@@ -356,15 +339,9 @@ class NonnegativeCP(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
     def score(
         self, X: TensorLike, y: VectorLike = None, *, mode: int = 0, X_weights: WeightsLike = None
     ) -> float:
-        """Return the share of the deviance of X that the model explains, with rows as fits best.
+        """Return the share of the deviance of X that the model explains.
 
-        As :meth:`NMF.score`, for the model whose factor of `mode` is ``transform(X, mode=mode)``.
-
-        Parameters
-        ----------
-        X : array_like, or sparse
-            Nonnegative tensor, as for :meth:`transform`: seen or new rows of `mode`.
-
+        As :meth:`NMF.score`, with ``transform(X, mode=mode)`` as the factor of `mode`.
         """
         del y
         S = self.transform(X, mode=mode, X_weights=X_weights)
@@ -377,20 +354,19 @@ class NonnegativeCP(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
         return [S if k == mode else F for k, F in enumerate(self.factors_)]
 
     def topics(self, feature_names: VectorLike = None, n_terms: int = 10, mode: int = 1) -> Topics:
-        """Return the entries of a mode with the largest weights in every component.
+        """Return the entries of a mode with the largest weights in each component.
 
         Parameters
         ----------
         feature_names : array_like of str, shape (n_mode,), optional
-            Names of the indices of the mode, for example of words.  None takes "x0", "x1", ...
+            Names of the indices of the mode, for example words.  None: "x0", "x1", ...
         mode : int
-            The mode, for example that of words; negative from the last.
+            The mode, for example that of words; may be negative.
 
         Returns
         -------
         Topics
-            With weights from ``factors_[mode]``, and as its size the share of the model that each
-            explains; print it, or see its ``to_rows`` and ``to_frame``.
+            Sizes are shares of the model; print it, or see its ``to_rows`` and ``to_frame``.
         """
         check_is_fitted(self)
         mode = check_mode(mode, "mode", len(self.factors_))

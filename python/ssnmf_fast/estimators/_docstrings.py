@@ -1,4 +1,4 @@
-"""Docstrings: what several estimators share is described once."""
+"""Docstrings of the estimators: shared parameters, attributes and results are described here."""
 
 from __future__ import annotations
 
@@ -11,111 +11,113 @@ from .._common.docstrings import complete, entries_of
 
 Class = TypeVar("Class", bound=type)
 
-_SHARED = """What every estimator means by a name.
+_SHARED = """Shared parameters and attributes.
 
 Parameters
 ----------
 n_components : int
-    Rank r, at least 1.
+    Number of components r, at least 1.
 loss : {"frobenius", "kullback-leibler"}
     Loss of X: squared error, or the I-divergence.
 solver : {"auto", "mm", "mu", "hals"}
     As in :func:`ssnmf_fast.factorize`.
 init : {"auto", "random", "least-squares", "nndsvda", "random-acol"} or tuple of arrays
     Start, as in :func:`ssnmf_fast.factorize`; a tuple holds S (n, r) and A (r, m).  "auto" is
-    "random" for the Frobenius loss, else "least-squares".
+    "random" for the Frobenius loss and "least-squares" for others.
 n_starts : int
-    Number of starts of :meth:`fit`, at least 1; the one of the smallest objective is kept.
+    Number of starts of :meth:`fit`, at least 1; the fit with the smallest objective is kept.
 max_iter : int
-    Largest number of iterations, at least 0.
+    Maximum number of iterations, at least 0.
 tol : float
     Stop when the objective falls by less than `tol` times its first value per iteration; 0: never.
 random_state : None, int, Generator or RandomState
-    Seed of the start; give an int for the same result every time.
+    Seed of the start; an int makes the result reproducible.
 n_threads : int, optional
-    Number of threads; it does not change the result.  None uses the cores that are available.
+    Number of threads, which does not affect the result.  None uses all available cores.
 callback : callable, optional
     Called with a state (``iteration``, ``objective``, read-only ``S`` and ``A``) after every check
     of the objective; returning True stops the fit.
 verbose : int
     1 shows progress on standard error.
 dtype : {"float32", "float64"}, optional
-    Of the factors, and of all that is computed from X, whose values are converted, in all methods.
-    None: that of X in each call, float64 for integers.
+    Dtype of the factors, to which all methods convert X.  None: that of X in each call, float64
+    for integers.
 forget_factor : float
-    In :meth:`partial_fit`, the share of their weight that earlier batches keep, 0 to 1.  A smaller
-    one learns faster at first; a larger one ends closer to a fit to all data.
+    In :meth:`partial_fit`, the fraction of their weight that earlier batches keep, 0 to 1.  Small
+    values learn faster at first; large ones end closer to a fit of all data.
 A_support : array_like of 0 and 1 or bool, shape (r, m), optional
     Where components may be positive.
 fixed_components : array_like, shape (number of fixed components, m), optional
-    The first components, which stay as they are.
+    The first components, which stay fixed.
 covariates : array_like, shape (n, number of fixed components), optional
-    The given columns of S for these samples, where the fit had some.
+    The fixed columns of S for these samples, if the fit had any.
 penalties : optional
-    See :mod:`ssnmf_fast.penalties`.  New samples have those of S, but for ones between samples.
+    See :mod:`ssnmf_fast.penalties`.  New samples have those of S, except those between samples.
 unlabeled : "auto", None or a label
-    What marks an unlabeled sample in `y`, besides None, NaN, NaT, pandas.NA and masked values,
-    which always do; None for no marker.  "auto" is -1, as in scikit-learn, unless the labels are
-    exactly -1 and 1: then both are classes, with a warning.  The text "-1", which NumPy makes of -1
-    next to text, is a class; a warning names it, and others such as "NA".
+    Marks unlabeled samples in `y`, as None, NaN, NaT, pandas.NA and masked values always do; None
+    for no other marker.  "auto" is -1, as in scikit-learn, unless the labels are exactly -1 and 1:
+    then both are classes, with a warning.  The string "-1", to which NumPy converts -1 next to
+    strings, is a class; a warning names it, and others such as "NA".
 predicts : bool
     Whether the model predicts, by logistic regression on topics (computed without labels), leading
     singular directions and features.  False makes the fit faster.
 X : array_like or scipy.sparse, shape (n, m)
-    Nonnegative samples; NaN in a dense X means missing, for models that allow it.
+    Nonnegative samples; NaN in a dense X means missing, if the model allows it.
 X_weights : None, array_like of shape (n, m), or from :mod:`ssnmf_fast.weights`
     Nonnegative weights of the loss of every entry of X; Bayesian models take none.
 side : dict of str to array_like or scipy.sparse of shape (n, q), optional
-    Tables of the same samples by their names, with finite entries of any sign, such as embeddings.
-    Rows are brought to length 1: give columns of different units one scale before.  Predictions
-    need the tables of the fit, which :class:`FewLabelsClassifier` alone takes.
+    Named tables of the same samples, such as embeddings, with finite entries of any sign.  Rows
+    are scaled to length 1; scale columns of different units first.  Only
+    :class:`FewLabelsClassifier` learns from tables; its predictions need those of the fit.
 y : array_like, shape (n,) or (n, k), optional
-    Labels or targets of some samples, as the class describes; models without labels ignore them.
+    Labels or targets of some samples, see the class; ignored by models without labels.
 input_features : ignored
-    Present for the conventions of scikit-learn.
+    Present for API consistency.
 sample_weight : array_like, shape (n,), optional
-    Nonnegative weights of the samples in all losses: 0 leaves one out, and 2 counts it twice.
+    Nonnegative weights of the samples in all losses; 0 leaves a sample out, 2 counts it twice.
 label_weight : array_like, shape (n,), optional
-    Nonnegative weights of the labels alone; one with weight 0 counts as no label.
+    Nonnegative weights of the labels alone; a sample with weight 0 counts as unlabeled.
 given
     As in :meth:`fit`.
 feature_names : array_like of str, shape (m,), optional
-    Such as ``vectorizer.get_feature_names_out()``.  None: those seen in fit, else "x0", "x1", ...
+    Such as ``vectorizer.get_feature_names_out()``.  None: those seen in fit, or "x0", "x1", ...
 n_terms : int
     Number of terms per topic, at least 1.
+n : int
+    Number of samples, at least 1.
 mode : int
-    The mode of the rows; negative from the last.
+    The mode of the rows; negative values count from the last.
 times : array_like, shape (n,)
-    When each document is from, as in :meth:`fit`.
+    Dates of the documents, as in :meth:`fit`.
 level : float
-    Probability inside the interval, above 0 and below 1; both sides have equal parts of the rest.
+    Probability of the interval, above 0 and below 1; both tails have equal probability.
 
 Attributes
 ----------
 components_ : ndarray, shape (r, m)
-    Dictionary A.
+    Components A.
 n_components_ : int
     Number of components.
 reconstruction_err_ : float
     Norm of ``X - representation_ @ components_``; for another loss, the root of twice the loss.
 label_components_ : ndarray, shape (r, k)
-    B of the factorization: the components over the classes or targets.
+    Factor B: weights of the components in the classes or targets.
 refitted_label_components_ : ndarray, shape (r, k)
-    B as fitted to representations that do not know the labels; with the readout "refit".
+    B refitted to representations computed without labels; with the readout "refit".
 representation_ : ndarray, shape (n, r)
-    Factor S of the fit, which the labels affect where there are any.
+    Factor S of the fit, which depends on the labels, if any.
 classes_ : ndarray, shape (k,)
     The classes, sorted; for multiple labels the columns of a data frame, or 0 ... k - 1.
 class_prior_ : ndarray, shape (k,)
-    Share of every class (or label) among the labeled samples.
+    Share of each class (or label) among the labeled samples.
 class_shares_ : ndarray, shape (r, k)
-    Mean share of each component in the labeled samples of a class, seen without their labels.
+    Mean share of each component in the labeled samples of each class, computed without labels.
 multilabel_ : bool
     Whether `y` had several labels per sample.
 n_labeled_ : int
-    Number of labeled samples, over all batches.
+    Number of labeled samples in all batches.
 supervision_weight_ : float
-    Weight (lambda) of the fit.
+    Supervision weight (lambda) of the fit.
 objective_ : list of (int, float)
     Iterations at which the objective was evaluated, and its values.
 loss_ : str or float
@@ -123,13 +125,13 @@ loss_ : str or float
 n_iter_ : int
     Number of iterations.
 sample_penalties_ : dict of str to float
-    Coefficients of the penalties that representations of new samples have.
+    Coefficients of the penalties on representations of new samples.
 n_fixed_ : int
-    Number of columns of S that were given in the fit.
+    Number of fixed columns of S in the fit.
 n_features_in_ : int
     Number of features m.
 feature_names_in_ : ndarray of str, shape (m,)
-    Names of the features, where X had names that are all strings.
+    Names of the features, if X had names that are all strings.
 """
 
 _LEARNS = """
@@ -140,17 +142,25 @@ self
 Raises
 ------
 ValueError, TypeError
-    For bad data, labels or parameters; the message explains how to fix them.
+    If data, labels or parameters are invalid; the message explains how to fix them.
 """
 
 _OF_METHODS = {
     "fit": _LEARNS,
     "partial_fit": _LEARNS,
+    "fit_transform": "\nReturns\n-------\nndarray, shape (n, r)",
+    "transform": "\nReturns\n-------\nndarray, shape (n, r)",
+    "predict_log_proba": "\nReturns\n-------\nndarray, shape (n, k)",
+    "to_rows": "\nReturns\n-------\nlist of dict",
+    "topics": "\nReturns\n-------\nTopics",
+    "explain": "\nReturns\n-------\nExplanation",
+    "to_frame": "\nReturns\n-------\npandas.DataFrame",
+    "get_feature_names_out": "\nReturns\n-------\nndarray of str",
     "score": """
 Parameters
 ----------
 y : array_like, shape (n,) or (n, k)
-    True labels or targets; samples that are not wholly labeled are left out.
+    True labels or targets; samples that are not completely labeled are left out.
 
 Returns
 -------
@@ -160,10 +170,7 @@ float
 
 
 def complete_docstring(cls: Class) -> Class:
-    """Complete the docstring of an estimator, and list its parameters before inherited ones.
-
-    A docstring has what is particular to it; other parameters and fitted attributes are added.
-    """
+    """Complete the docstring of an estimator, and list its own parameters before inherited ones."""
     init: Any = vars(cls).get("__init__")
     if init is not None:
         given, own = signature(init), ["self", *cls.__annotations__]
@@ -181,7 +188,7 @@ def complete_docstring(cls: Class) -> Class:
 
 
 def complete_methods(cls: type) -> None:
-    """Complete docstrings of public methods also by those of bases, and by what all share here."""
+    """Complete docstrings of public methods from those of the bases and the shared ones."""
     for name, method in vars(cls).items():
         # scikit-learn's available_if keeps the function in `fn`.
         function = getattr(method, "fn", method)
@@ -189,7 +196,8 @@ def complete_methods(cls: type) -> None:
             continue
         above = [vars(base)[name] for base in _bases(cls) if name in vars(base)]
         docs = [one.__doc__ for one in above if not one.__module__.startswith("sklearn")]
-        docs += [_OF_METHODS.get(name), getattr(cls, "_of_methods", None)]
+        docs += [getattr(cls, f"_of_{each}", None) for each in ("methods", name)]
+        docs += [_OF_METHODS.get(name)]
         text = complete(function.__doc__, [*docs, _SHARED], signature(function).parameters)
         function.__doc__ = method.__doc__ = text
 

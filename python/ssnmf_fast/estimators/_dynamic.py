@@ -34,69 +34,68 @@ from ._dynamic_time import Peak, PeakInterval, SlicePrevalence
 @complete_docstring
 @dataclass(eq=False, repr=False)
 class DynamicTopics(FactorizationBase):
-    """Topics of dated documents, and how prevalent each is over time.
+    r"""Topics of dated documents and their prevalence over time.
 
-    The time from the first to the last document is cut into slices.  Topics are found with the
-    help of other documents of the same slice, and the prevalence of each in every slice.
+    The time from the first to the last document is divided into slices.  Topics are learned with
+    the help of the other documents in a slice, and have a prevalence in each slice.
 
     Parameters
     ----------
     freq : str or int
         Length of the slices: "hour", "day", "week" (from Monday), "month", "quarter", "year", or a
-        multiple such as "6 hours" or "2 weeks".  Multiples that divide a day or a year begin with
-        it, others with the first document's day, Monday, month or quarter.  Or a number of equal
-        slices, at least 2.
+        multiple such as "6 hours" or "2 weeks".  Multiples that divide a day or a year are aligned
+        with it, others with the day, Monday, month or quarter of the first document.  Or a number
+        of equal slices, at least 2.
     method : {"auto", "neighbors", "tied", "nmf", "tensor"}
-        How topics are found.  "neighbors": by NMF of every document together with the documents of
-        its slice that are most like it.  "tied": with the same coefficients for all documents of a
-        slice, which are smooth over time, for slices with a single event each.  "auto":
-        "neighbors", or "tied" if a fifth or more of the variance of topics lies between slices.
-        "nmf": NMF of all documents, without regard to time.  "tensor": nonnegative CP decomposition
-        of the tensor terms x documents in a slice x slices [1]_.  See the notes.
+        "neighbors": NMF of each document combined with the most similar documents of its slice.
+        "tied": all documents of a slice have the same coefficients, which are smooth over time; for
+        slices with a single event each.  "auto": "neighbors", or "tied" if a fifth of the variance
+        of the topics lies between slices.  "nmf": NMF without regard to time.  "tensor":
+        nonnegative CP decomposition of the tensor terms x documents in a slice x slices [1]_.
     documents_per_slice : int, optional
-        "tied": the largest number of documents that a slice counts for.  "tensor": how many every
-        slice has; larger ones are sampled at random, smaller ones padded with empty documents.
-        None: the median number of documents of the slices that have any.
+        "tied": maximum weight of a slice, in documents.  "tensor": documents per slice; larger
+        slices are sampled at random, smaller slices padded with empty documents.  None: the median
+        number of documents in nonempty slices.
     loss : {"frobenius", "kullback-leibler", "itakura-saito"} or float
         As in :func:`ssnmf_fast.factorize`: squared error for TF-IDF, the I-divergence for counts.
     init : {"auto", "slices", ...} or sequence of arrays
-        Start, of "neighbors" that of the documents with their neighbors.  "auto" is "slices" for
-        "tied" and "tensor", the best of ten short fits by squared errors to the sums of the slices,
-        and for "neighbors" the best of three to at most 2,000 documents.  Others as in
-        :func:`ssnmf_fast.factorize_tensor` for "tensor", else in :func:`ssnmf_fast.factorize`.
+        Start; for "neighbors", of the combined documents.  "auto" is "slices" for "tied" and
+        "tensor": the best of ten short least-squares fits to the sums of the slices.  For
+        "neighbors" it is the best of three fits to at most 2,000 documents.  Others as in
+        :func:`ssnmf_fast.factorize_tensor` for "tensor", or :func:`ssnmf_fast.factorize`.
     tol : float, optional
-        As in :class:`NMF`.  None is 1e-4, and 0 for "tensor" with ``solver="mu"``, the thesis'
-        model: its multiplicative updates fall too slowly for a tolerance.
+        As in :class:`NMF`.  None is 1e-4, but 0 for "tensor" with ``solver="mu"``, the model of the
+        thesis: its multiplicative updates converge too slowly for a tolerance.
     forget_factor : float
-        In :meth:`partial_fit`, the share of their weight that earlier slices keep per new slice,
-        between 0 and 1.  1 is for topics whose terms stay the same.
+        In :meth:`partial_fit`, the fraction of their weight that earlier slices keep per new slice,
+        between 0 and 1.  1 assumes that the terms of topics do not change.
     random_state : None, int, Generator or RandomState
-        Seed of the documents that are drawn and of the start.
+        Seed of the start and of the sampling of documents.
 
     Attributes
     ----------
     components_ : ndarray, shape (r, m)
-        Terms of every topic, with sum 1.
+        Weights of the terms in each topic, which sum to 1.
     prevalence_ : ndarray, shape (slices, r)
-        Share of every topic in a slice, with sum 1; 0 without documents.  It is the mean of the
-        shares of its documents: squared lengths of what the topics explain, over their sum.
-        "tensor": the factor of time times the weights of the topics, per document that was taken.
+        Shares of the topics in each slice, which sum to 1 (0 without documents): means of the
+        shares in its documents, which are squared lengths of what each topic explains, divided by
+        their sum.  "tensor": the factor of time times the weights of the topics, per document.
     slices_ : ndarray of datetime64, shape (slices,)
-        When the slices begin.
+        Beginnings of the slices.
     slice_sizes_ : ndarray of int, shape (slices,)
         Numbers of documents.
     method_ : {"neighbors", "tied", "nmf", "tensor"}
-        The method, of "auto" the one that was taken; ``verbose=1`` prints it and why.
+        The method, given or chosen; ``verbose=1`` prints a choice and the reason.
     between_slices_ : float
-        Which share of the variance of the documents' topics lies between slices (the intraclass
-        correlation); with "auto" that of the topics by "neighbors".
+        Share of the variance of the documents' topics that lies between slices (intraclass
+        correlation); with "auto", for the topics of "neighbors".
     date_order_ : {"month", "day", "year", "any"}
-        What stands first in dates such as "01/02/2003"; "any" where all were of other forms.
+        What comes first in dates such as "01/02/2003"; "any" if all had other formats.
     representation_ : ndarray, shape (n, r)
-        Coefficients of all documents over the topics; absent once :meth:`partial_fit` continued.
+        Coefficients of the documents; deleted when :meth:`partial_fit` updates the model.
     objective_ : list of (int, float)
         Iterations and values of the objective.  After :meth:`partial_fit`: numbers of calls since
-        the fit, and estimates for each document, or slice of the "tensor".
+        the fit, and estimates per document ("tensor": per slice).
     n_iter_ : int
         Number of iterations, or of calls of :meth:`partial_fit` since the fit.
 
@@ -108,21 +107,21 @@ class DynamicTopics(FactorizationBase):
 
     Notes
     -----
-    "neighbors" adds to each document, of length 1, three times the mean of itself and its 9 nearest
-    ones of the slice by cosine (from 2,000 drawn at random of a larger slice), and scales that to
-    length 1, without small entries of neighbors and, beyond 100 terms, of the result.  The
-    components are then fitted to the documents alone.
+    "neighbors" adds to each document, scaled to length 1, three times the mean of itself and its 9
+    nearest neighbors in the slice by cosine (among 2,000 random documents of a larger slice), and
+    scales the sum to length 1.  Small entries of neighbors and, beyond 100 terms, of the sum are
+    dropped.  Finally, the components are fitted to the documents alone.
 
-    "tied" minimizes ``sum over slices t of w_t ||mean_t - p_t A||^2`` over prevalences p_t and
-    topics A, where a slice counts for ``w_t = min(n_t, documents_per_slice)`` of its n_t documents,
-    with small penalties: 1e-4 times the squares of the differences of p_t between neighboring
-    slices, and of A, for X in units of the mean length of documents.
+    "tied" minimizes :math:`\sum_t w_t \|\mathrm{mean}_t - p_t A\|^2` over prevalences p_t of slices
+    t and topics A.  The weight of a slice with n_t documents is ``min(n_t, documents_per_slice)``.
+    Small penalties, 1e-4 for X in units of the mean length of documents, apply to the squares of A
+    and of the differences of p_t between consecutive slices.
 
-    Both use squared errors.  Another loss is fitted to the documents from their topics, for at most
-    40 iterations; these are then topics of documents with terms weighted by how few have them.
+    Both use squared errors.  For another loss, they learn from documents with terms weighted by
+    their rarity; at most 40 iterations from these topics then fit the loss to the documents.
 
-    "tensor" also fits the arbitrary places of documents within slices, which makes topics seem
-    bound to time more than their words are.
+    "tensor" also fits the arbitrary positions of documents within slices, so topics seem more
+    concentrated in time than their words are.
 
     References
     ----------
@@ -176,31 +175,31 @@ class DynamicTopics(FactorizationBase):
         return super()._arguments(*function) | {"tol": self._tol()}
 
     def fit(self, X: MatrixLike, times: npt.ArrayLike | None = None) -> DynamicTopics:  # type: ignore[override]
-        """Find topics and their prevalence.
+        """Learn topics and their prevalence.
 
         Parameters
         ----------
         X : array_like or scipy.sparse, shape (n, m)
             Nonnegative documents x terms: counts or TF-IDF.
         times : array_like, shape (n,)
-            When each document is from; required.  NumPy or pandas datetimes, dates, ISO texts such
-            as "2004-12-26", "2004Q4" or "2004-W52", or years or YYYYMMDD as texts or integers.
-            pandas reads other texts, such as "26 Dec 2004" or "26/12/2004"; all together decide
-            whether day, month or year stands first (of several the month, then the day).
+            Dates of the documents, required: NumPy or pandas datetimes, dates, ISO strings such as
+            "2004-12-26", "2004Q4" or "2004-W52", or years or YYYYMMDD as strings or integers.
+            pandas reads other strings, such as "26 Dec 2004" or "26/12/2004"; all dates together
+            determine whether day, month or year comes first (month before day if both fit).
 
         Raises
         ------
         MissingPackageError
-            For texts that only pandas can read, if it is not installed.
+            If pandas is needed to read the dates, and not installed.
         ValueError
-            If a time is missing or is no date, or if no order of day, month and year fits all.
+            If a date is missing or invalid, or no order of day, month and year fits all dates.
 
         Warns
         -----
         UserWarning
-            If several orders of day, month and year fit all dates, or a year of two digits is read
-            as one to come; if most topics resemble others or lie in a single slice; or, with "tied"
-            and "tensor", if there are nearly as many topics as slices.
+            If several orders fit all dates, or a year of two digits is read as a future year; if
+            most topics resemble others or lie in a single slice; or, with "tied" and "tensor", if
+            the number of topics is close to that of the slices.
         """
         X = self._checked(X, reset=True)
         rank = self._choose_rank(X)
@@ -232,17 +231,11 @@ class DynamicTopics(FactorizationBase):
         return self
 
     def fit_transform(self, X: MatrixLike, times: npt.ArrayLike | None = None) -> Array:  # type: ignore[override]
-        """Fit, and return the coefficients of the documents over the topics.
-
-        Returns
-        -------
-        ndarray, shape (n, r)
-            `representation_`: the same as ``fit(X, times).transform(X)``.
-        """
+        """Fit, and return `representation_`, which equals ``fit(X, times).transform(X)``."""
         return self.fit(X, times).representation_
 
     def transform(self, X: MatrixLike) -> Array:  # type: ignore[override]
-        """Return the coefficients of documents over the topics."""
+        """Represent documents by the topics."""
         return super().transform(X)
 
     def _times(self, X: Matrix, times: npt.ArrayLike | None, first: str) -> Times:
@@ -268,9 +261,7 @@ class DynamicTopics(FactorizationBase):
         return P.astype(S.dtype, copy=False)
 
     def prevalence(self, X: MatrixLike, times: npt.ArrayLike) -> SlicePrevalence:
-        """Return the prevalence of the topics in slices of other documents.
-
-        Their slices continue those of the fit, or are among them.
+        """Return the prevalence of the topics in other documents, by slices as in the fit.
 
         Returns
         -------
@@ -280,7 +271,7 @@ class DynamicTopics(FactorizationBase):
         Raises
         ------
         ValueError
-            If `freq` was a number of slices, which other times do not continue.
+            If `freq` was a number of slices, which cannot be continued.
         """
         check_is_fitted(self)
         X, learned = self._checked(X, reset=False), self._learned_with()
@@ -290,25 +281,21 @@ class DynamicTopics(FactorizationBase):
         return SlicePrevalence(slices.starts, slices.sizes, values)
 
     def partial_fit(self, X: MatrixLike, times: npt.ArrayLike) -> DynamicTopics:
-        """Learn from new dated documents, in addition to earlier ones.
-
-        Returns
-        -------
-        self
+        """Learn from new dated documents, in addition to earlier documents.
 
         Raises
         ------
         ValueError
-            As :meth:`fit`; if `freq` is a number of slices; if parameters have changed.
+            If `freq` is a number of slices, or parameters have changed.
 
         Notes
         -----
-        Without :meth:`fit`, the first call is one: give it many slices.  Later ones ignore
-        `solver`, `init`, `max_iter`, `tol`, `callback` and `verbose`; `representation_` goes.
+        Without an earlier :meth:`fit`, the first call is a fit and should have many slices.  Later
+        calls ignore `solver`, `init`, `max_iter`, `tol`, `callback` and `verbose`.
 
-        The documents ("neighbors": pooled with those of the same call and slice; "tensor": the sums
-        of every slice) are learned from as by :meth:`NonnegativeCP.partial_fit`.  Those of a slice
-        that was seen before add to it, and nothing is forgotten for them.
+        :meth:`NonnegativeCP.partial_fit` describes the algorithm.  It learns from the documents
+        ("neighbors": combined within the call and slice; "tensor": summed over each slice).  New
+        documents of earlier slices are added to these, and nothing is forgotten for them.
         """
         if not hasattr(self, "components_"):
             return self.fit(X, times)
@@ -349,7 +336,7 @@ class DynamicTopics(FactorizationBase):
         return self
 
     def _learned_with(self) -> dict[str, Any]:
-        """Return the settings of the fit; files of earlier versions do not have all of them."""
+        """Return the settings of the fit; files of earlier versions lack some of them."""
         return {
             "n_components": len(self.components_),
             "loss": self.loss_,
@@ -361,7 +348,7 @@ class DynamicTopics(FactorizationBase):
         learned = self._learned_with()
         now = {name: getattr(self, name) for name in learned}
         if self.method == "auto" and learned["method"] in ("neighbors", "tied"):
-            now["method"] = learned["method"]  # what was taken
+            now["method"] = learned["method"]
         refuse_changes(now, learned)
         return learned
 
@@ -380,7 +367,7 @@ class DynamicTopics(FactorizationBase):
         Returns
         -------
         pandas.DataFrame
-            Slices, indexed by their beginnings, x topics, named as "3: tsunami, aceh, quake".
+            Slices, indexed by their beginnings, x topics, named like "3: tsunami, aceh, quake".
         """
         names = numbered_names(self.topics(feature_names, n_terms))
         with require_package("pandas", f"{TABLES_HINT}, or use slices_ and prevalence_"):
@@ -389,37 +376,37 @@ class DynamicTopics(FactorizationBase):
         return pandas.DataFrame(self.prevalence_, index=index, columns=names)
 
     def peaks(self, window: int = 1, period: int | None = None) -> Records[Peak]:
-        """Return when every topic is most prevalent, and how much it is bound to that time.
+        """Return when each topic is most prevalent, and how concentrated it is in time.
 
         Parameters
         ----------
         window : int
             Number of slices before and after the peak for the `concentration`, at least 0.
         period : int, optional
-            Period in slices, at least 2, for the `periodicity`.  None stands for a year; for a day
-            if `freq` is an hour, or hours that divide a day.
+            Period in slices, at least 2, for the `periodicity`.  None is a year, or a day if `freq`
+            is a number of hours that divides a day.
 
         Returns
         -------
         list of Peak
-            One for each topic, in their order; its ``to_frame()`` is a table of them.
+            One per topic; the list has ``to_frame()``.
         """
         check_is_fitted(self)
         freq = self._learned_with()["freq"]
         return _dynamic_time.peaks_of(self.prevalence_, self.slices_, freq, window, period)
 
     def lengths(self, share: float = 0.5) -> Array:
-        """Return how many slices every topic lasts.
+        """Return the number of slices that each topic lasts.
 
         Parameters
         ----------
         share : float
-            Of the prevalence at its peak that a topic has where it lasts; above 0, at most 1.
+            Slices with at least this share of the peak prevalence count; above 0, at most 1.
 
         Returns
         -------
         ndarray of int, shape (r,)
-            Numbers of slices, next to each other or not; 0 for a topic without any prevalence.
+            Numbers of slices, consecutive or not; 0 for a topic without prevalence.
         """
         check_is_fitted(self)
         if not 0 < check_real(share, "share") <= 1:
@@ -435,9 +422,9 @@ class DynamicTopics(FactorizationBase):
         n_fits: int = 20,
         level: float = 0.8,
     ) -> Records[PeakInterval]:
-        """Return between which slices the peaks of topics lie, and how long the topics last.
+        """Return intervals for the peaks and the lengths of the topics.
 
-        The model is fitted `n_fits` times with other seeds.  Topics are matched by the cosine of
+        The model is fitted `n_fits` times with different seeds; topics are matched by the cosine of
         their terms.
 
         Parameters
@@ -445,17 +432,16 @@ class DynamicTopics(FactorizationBase):
         X : array_like or scipy.sparse, shape (n, m)
             The documents of the fit.
         over : {"documents", "starts"}
-            What differs between the fits.  "documents": the start and the documents, of which every
-            slice has as many, drawn with replacement (the bootstrap).  "starts": the start, and for
-            the tensor which documents are drawn.
+            "documents": fits have different starts and bootstrap samples of the documents of each
+            slice.  "starts": fits have different starts and, for "tensor", sampled documents.
         n_fits : int
             Number of fits, at least 2.
 
         Returns
         -------
         list of PeakInterval
-            One for each topic, in their order; its ``to_frame()`` is a table of them.  The peak of
-            a topic that comes back every year may lie in any.
+            One per topic; the list has ``to_frame()``.  The peak of a yearly topic may be in any
+            year.
         """
         check_is_fitted(self)
         method = self._unchanged()["method"]
@@ -466,9 +452,9 @@ class DynamicTopics(FactorizationBase):
         X = self._checked(X, reset=False)
         slices = cut(self._times(X, times, getattr(self, "date_order_", "any")).values, self.freq)
         if not np.array_equal(slices.starts, self.slices_):
-            new = f"times have {len(slices.starts)} slices from {slices.starts[0]} on"
-            old = f"the fit had {len(self.slices_)} from {self.slices_[0]} on"
-            raise ValueError(f"{new}, and {old}; give the documents of the fit.")
+            new = f"times has {len(slices.starts)} slices starting at {slices.starts[0]}"
+            old = f"the fit had {len(self.slices_)} starting at {self.slices_[0]}"
+            raise ValueError(f"{new}, and {old}; pass the documents of the fit.")
         fits = []
         for seed in draw_seeds(check_random_state(self.random_state), n_fits):
             rng = np.random.default_rng(seed)

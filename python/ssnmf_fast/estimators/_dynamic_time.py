@@ -1,4 +1,4 @@
-"""Topics of dated documents: the methods that find them, and how they go over time."""
+"""Topics of dated documents: how they are learned, and when they are prevalent."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from .._solver.losses import loss_named
 from .._solver.result import sizes_of
 from .._topics import Records, count_copies
 
-_NEAR = 0.75  # of the number of slices: more topics than that become slices
-_FEW_TOPICS = 4  # and not too many to see at a glance what they are
-_ALIKE = 0.8  # cosine of two topics that are alike; in news those of useful fits are below 0.7
+_NEAR = 0.75  # with more topics, relative to the number of slices, each topic becomes a slice
+_FEW_TOPICS = 4  # no warning for this number of topics
+_ALIKE = 0.8  # cosine of two similar topics; useful fits to news stay below 0.7
 _SINGLE, _FEW_SLICES = 0.9, 4
 
 
 class Peak(NamedTuple):
-    """When a topic is most prevalent, and how much it is bound to that time.
+    """When a topic is most prevalent, and how concentrated it is in time.
 
     Attributes
     ----------
@@ -37,13 +37,12 @@ class Peak(NamedTuple):
     slice : numpy.datetime64
         Beginning of the slice in which the topic is most prevalent.
     prevalence : float
-        Its prevalence there.
+        Its prevalence in that slice.
     concentration : float
-        Share of the sum of its prevalence that lies in a window around the peak; near 1 for a
-        single event.
+        Share of its total prevalence in a window around the peak; near 1 for a single event.
     periodicity : float
-        How much the topic comes back with the period, from 0 to 1: the autocovariance at one
-        period over the variance, without the moving mean.  NaN for less than two periods.
+        How regularly the topic recurs, from 0 to 1: the autocovariance at one period divided by the
+        variance, after removing the moving mean.  NaN for less than two periods.
     """
 
     topic: int
@@ -54,19 +53,19 @@ class Peak(NamedTuple):
 
 
 class PeakInterval(NamedTuple):
-    """How sure the peak and the length of a topic are: what they are in several fits.
+    """Intervals for the peak and the length of a topic, from several fits.
 
     Attributes
     ----------
     topic : int
         Number of the component.
     slice, low_slice, high_slice : numpy.datetime64
-        Beginnings of the slice of the model's peak, and of those between which the fits' lie.
+        Beginnings of the slice of the model's peak and of the first and last slice of the interval.
     length, low_length, high_length : int
-        The same of the number of slices that the topic lasts, as of :meth:`DynamicTopics.lengths`.
+        The same for the number of slices that the topic lasts; see :meth:`DynamicTopics.lengths`.
     similarity : float
-        Mean cosine of the topic and its matches in the fits, from 0 to 1; the intervals of a topic
-        with a small one mean little.
+        Mean cosine of the topic and its matches in the fits, from 0 to 1; if it is small, the
+        intervals mean little.
     """
 
     topic: int
@@ -80,16 +79,16 @@ class PeakInterval(NamedTuple):
 
 
 class SlicePrevalence(NamedTuple):
-    """How prevalent topics are in slices.
+    """Prevalence of topics in slices.
 
     Attributes
     ----------
     slices : ndarray of datetime64, shape (slices,)
-        When the slices begin, from that of the first document to that of the last.
+        Beginnings of the slices, from that of the first document to that of the last.
     sizes : ndarray of int, shape (slices,)
         Numbers of documents.
     values : ndarray, shape (slices, r)
-        The prevalence of each topic in every slice, as `prevalence_`.
+        The prevalence of each topic in each slice, as `prevalence_`.
     """
 
     slices: Array
@@ -100,7 +99,7 @@ class SlicePrevalence(NamedTuple):
 def find_topics(
     method: str, X: Matrix, slices: Slices, per_slice: int | None, arguments: dict[str, Any]
 ) -> dated.DatedTopics:
-    """Find topics of clean documents, with arguments of `factorize`; components have sum 1."""
+    """Learn topics of clean documents, with arguments of `factorize`; components have sum 1."""
     if method == "tensor":
         found = dated.factorize_folded(X, slices, per_slice, arguments)
     elif method == "nmf":
@@ -118,7 +117,7 @@ def find_topics(
 
 
 def warn_if_degenerate(method: str, components: Array, prevalence: Array, sizes: Array) -> None:
-    """Warn if topics are copies, lie in single slices, or are nearly as many as the slices."""
+    """Warn if topics are copies, lie in single slices, or are too many for the slices."""
     rank, used = len(components), int((sizes > 0).sum())
     largest, totals = prevalence.max(axis=0), prevalence.sum(axis=0, dtype=np.float64)
     single = int((largest > _SINGLE * totals).sum()) if used >= _FEW_SLICES else 0
@@ -126,7 +125,7 @@ def warn_if_degenerate(method: str, components: Array, prevalence: Array, sizes:
     counts = [(alike, "resemble others"), (single, "lie in one slice of time alone")]
     problem = " and ".join(f"{count} {what}" for count, what in counts if 2 * count > rank)
     if problem:
-        text = f"Of the {rank} topics {problem}, with {used} slices that have documents"
+        text = f"Of the {rank} topics, {problem}, with {used} slices that have documents"
     elif method in ("tied", "tensor") and rank > max(_NEAR * used, _FEW_TOPICS):
         text = (
             f"n_components={rank} is near or above the number of slices with documents, "
@@ -134,14 +133,14 @@ def warn_if_degenerate(method: str, components: Array, prevalence: Array, sizes:
         )
     else:
         return
-    other = ", or method='nmf'" if method != "nmf" else ""
-    warn_user(f"{text}. Give fewer topics, shorter slices (freq){other}.", UserWarning)
+    ways = "shorter slices (freq)" + (", or method='nmf'" if method != "nmf" else "")
+    warn_user(f"{text}. Use fewer topics or {ways}.", UserWarning)
 
 
 def peaks_of(
     prevalence: Array, starts: Array, freq: str | int, window: int, period: int | None
 ) -> Records[Peak]:
-    """Return the peak of every topic, with its concentration and periodicity."""
+    """Return the peak of each topic, with its concentration and periodicity."""
     check_integer(window, "window", 0)
     period = period_of(freq) if period is None else check_integer(period, "period", 2)
     n, peaks = len(starts), []
@@ -149,7 +148,7 @@ def peaks_of(
         top, total, periodicity = int(values.argmax()), float(values.sum()), float("nan")
         near = float(values[max(0, top - window) : top + window + 1].sum())
         if period is not None and n >= 2 * period:
-            # The autocovariance without trend, over the variance.
+            # The autocovariance without trend, divided by the variance.
             ones, variance = np.ones(period + 1 - period % 2), float(values.var())
             mean = np.convolve(values, ones, "same") / np.convolve(np.ones(n), ones, "same")
             covariance = ((values - mean)[:-period] * (values - mean)[period:]).mean()
@@ -160,7 +159,7 @@ def peaks_of(
 
 
 def lengths_of(prevalence: Array, share: float = 0.5) -> Array:
-    """Return the number of slices in which every topic has at least a share of its peak."""
+    """Return the number of slices in which each topic has at least a share of its peak."""
     lasts = prevalence >= share * prevalence.max(axis=0)
     return np.asarray((lasts & (prevalence > 0)).sum(axis=0))
 
@@ -168,7 +167,7 @@ def lengths_of(prevalence: Array, share: float = 0.5) -> Array:
 def intervals_of(
     model: tuple[Array, Array, Array], fits: Sequence[tuple[Array, Array]], level: float
 ) -> Iterator[PeakInterval]:
-    """Give the interval of every topic, of components and prevalence of several fits."""
+    """Yield the interval of each topic, from the components and prevalence of several fits."""
     components, prevalence, starts = model
     rank = len(components)
     peaks, lengths, cosines = (np.zeros((len(fits), rank)) for _ in range(3))
@@ -191,7 +190,7 @@ def intervals_of(
 def add_slices(
     known: SlicePrevalence, new: Slices, totals: Array, freq: str | int
 ) -> SlicePrevalence:
-    """Return known and new slices, whose sums of prevalence are `totals`; some may be in both."""
+    """Merge known and new slices; `totals` are sums of prevalence in the latter."""
     ends = np.concatenate([known.slices[[0, -1]], new.starts[[0, -1]]]).astype("datetime64[s]")
     starts = cut(ends, freq, "earlier and new times", after=known.slices[0]).starts
     sizes = np.zeros(len(starts), dtype=known.sizes.dtype)
@@ -201,14 +200,14 @@ def add_slices(
     sizes[at] += new.sizes
     sums[at] += totals
     values = (sums / np.maximum(sizes, 1)[:, None]).astype(known.values.dtype)
-    # A slice to which nothing came stays as it is, to the last bit.
+    # A slice without new documents keeps exactly its values.
     same = ~np.isin(known.slices, new.starts[new.sizes > 0])
     values[before[same]] = known.values[same]
     return SlicePrevalence(starts, sizes, values)
 
 
 def stream_of(model: Any, method: str, threads: int) -> Stream:
-    """Return what a model has learned: with its statistics, or as it follows from the fit."""
+    """Return the stream that a model has learned, from its statistics or from its fit."""
     # The factor of terms (m, r) with columns of size 1, and their former sizes.
     A = model.components_
     size = sizes_of(A.T, loss_named(model.loss_, "loss")).astype(A.dtype)

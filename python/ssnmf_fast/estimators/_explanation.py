@@ -20,14 +20,14 @@ from ._base import product
 from ._readout import ComponentReadout, LogisticReadout, Readout, empty_rows
 from ._views import N_DIRECTIONS, Tables
 
-_NEGLIGIBLE = 1e-12  # share of the sum of all contributions below which one is rounding
+_NEGLIGIBLE = 1e-12  # share of all contributions below which one is a rounding error
 _TERMS_OF_TOPIC = 3  # in its name
 _COLUMNS = ["sample", "class", "kind", "name", "contribution"]
 
 
 @dataclass(frozen=True)
 class SampleContributions:
-    """Contributions to the score of one class, for one sample; print it.
+    """Contributions to the score of a class for one sample; print it.
 
     Attributes
     ----------
@@ -36,8 +36,8 @@ class SampleContributions:
     total : float
         Sum of all contributions.
     parts : tuple of (str, str, float)
-        Kind, name and contribution, in falling order.  The kinds are "topic", "term", "neighbors",
-        "table" (of side information), "intercept" and "rest" (of all other topics and terms).
+        Kind, name and contribution, in decreasing order.  Kinds are "topic", "term", "neighbors",
+        "table" (side table), "intercept" and "rest" (the sum of all other topics and terms).
     """
 
     sample: int
@@ -98,40 +98,39 @@ class Contributions:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Explanation:
-    """Contributions to the scores of samples: result of ``explain`` of a classifier.
+    """Contributions to the scores of samples, returned by ``explain`` of a classifier.
 
     ``totals`` are, up to rounding, the sums of ``intercepts``, ``neighbors``, ``tables``, and of
     ``topics(class_name)`` and ``features(class_name)`` over their columns.
 
-    With one label per sample all of these are relative to the mean over the classes: `totals` are
-    ``decision_function(X)`` minus its mean; of two classes, the second minus the first.  With
-    multiple labels they are the logits of ``predict_proba(X)``, from which ``decision_function(X)``
-    differs by those of the thresholds.
+    With one label per sample, all are relative to the mean over the classes: `totals` are
+    ``decision_function(X)`` minus its mean; for two classes, the latter is the second column minus
+    the first.  With multiple labels, they are the logits of ``predict_proba(X)``, from which
+    ``decision_function(X)`` subtracts the logits of the thresholds.
 
-    For the readouts "refit" and "joint" a topic contributes its part of the score S B, divided by
-    the sum of the scores for one label per sample, and features contribute nothing.
+    For the readouts "refit" and "joint", topics contribute their parts of the score S B (with one
+    label per sample, divided by the sum of the scores), and features contribute nothing.
 
     Attributes
     ----------
     classes : ndarray, shape (k,)
         The classes.
     predicted : ndarray, shape (n,)
-        The predicted class of every sample; of multiple labels that of the largest
-        ``decision_function``.
+        The predicted classes; with multiple labels, those with the largest ``decision_function``.
     totals : ndarray, shape (n, k)
         Sums of all contributions.
     intercepts : ndarray, shape (n, k)
-        The same for all samples; for empty samples the log-odds of the class frequencies.
+        The same for all samples, except empty samples: the log-odds of the class frequencies.
     neighbors : ndarray, shape (n, k)
-        Contributions of the neighbors; 0 for a model that has none.
+        Contributions of nearest neighbors; 0 if the model does not use them.
     tables : dict of str to ndarray, shape (n, k)
-        Contributions of every table of side information.
+        Contributions of the side tables.
     feature_names : list of str
         Names of the m features.
 
     Notes
     -----
-    It holds a float64 copy of the samples, sparse where X is sparse or on disk, and arrays of
+    Holds a float64 copy of the samples, sparse if X is sparse or on disk, and arrays of
     n x (r + 2 k) and 2 k x m numbers.
     """
 
@@ -149,24 +148,19 @@ class Explanation:
 
     def __repr__(self) -> str:
         n, k = self.totals.shape
-        return f"Explanation of {n} samples for {k} classes; top(i) has the reasons of sample i"
+        return f"Explanation of {n} samples for {k} classes; top(i) explains sample i"
 
     def topics(self, class_name: object) -> Array:
-        """Return the contribution of every topic to a class.
-
-        Returns
-        -------
-        ndarray, shape (n, r)
-        """
+        """Return the contributions of the topics to a class, shape (n, r)."""
         return np.asarray(self._topics.of_class(self._number(class_name)))
 
     def features(self, class_name: object) -> Any:
-        """Return the contribution of every feature to a class.
+        """Return the contributions of the features to a class.
 
         Returns
         -------
         ndarray or scipy.sparse.csr_array, shape (n, m)
-            Sparse where X is sparse or on disk, and for a model that sees topics only: all zero.
+            Sparse if X is sparse or on disk, or (all zero) if the model uses only topics.
         """
         return self._features.of_class(self._number(class_name))
 
@@ -186,7 +180,7 @@ class Explanation:
         class_name : label, optional
             One of `classes`; None takes the predicted one.
         n_terms : int
-            Largest number of terms, and of topics; at least 1.
+            Maximum number of terms and of topics, at least 1.
         feature_names : array_like of str, shape (m,), optional
             Names of the features; None takes the attribute.
 
@@ -226,17 +220,17 @@ class Explanation:
         return SampleContributions(i, name, float(self.totals[i, k]), tuple(parts))
 
     def leading_terms(self, n_terms: int = 3) -> list[tuple[str, ...]]:
-        """Return, for every sample, the terms that contribute most to the predicted class.
+        """Return the terms that contribute most to the predicted class of each sample.
 
         Parameters
         ----------
         n_terms : int
-            Largest number of terms, at least 1.
+            Maximum number of terms, at least 1.
 
         Returns
         -------
         list of tuple of str, length n
-            The strongest first; terms with a negative contribution are left out.
+            In decreasing order, without negative contributions.
         """
         n_terms = check_integer(n_terms, "n_terms", 1)
         terms = []
@@ -255,7 +249,7 @@ class Explanation:
 
 
 def _largest(values: Array, count: int) -> Array:
-    """Return where the largest values are that are above 0, the largest first."""
+    """Return the positions of the largest positive values, the largest first."""
     order = np.argsort(-values, kind="stable")[:count]
     return np.asarray(order[values[order] > 0])
 
@@ -266,7 +260,7 @@ def explanation_of(
 ) -> Explanation:
     """Explain the predictions of a readout for checked samples and their tables."""
 
-    def relative(scores: Array, axis: int = 1) -> Array:  # to the mean over classes that exclude
+    def relative(scores: Array, axis: int = 1) -> Array:  # to the mean over exclusive classes
         several = model.multilabel_
         return np.asarray(scores if several else scores - scores.mean(axis=axis, keepdims=True))
 
@@ -314,7 +308,7 @@ def _of_logits(
         if view.rows is None or view.coordinates is None:
             continue
         blocks.append(sp.csr_array(view.rows) if sparse else view.rows)
-        # What the coordinates in the first directions are multiplied by to have length 1.
+        # Factors that scale the coordinates in the first directions to length 1.
         lengths = np.linalg.norm(view.coordinates[:, :N_DIRECTIONS], axis=1)
         scales[rows] = np.divide(1, lengths, out=np.zeros_like(lengths), where=lengths > 0)
         if readout.votes is not None:
@@ -359,7 +353,7 @@ def _of_components(
 def _contributions(
     X: Matrix, topics: Array, coefficients: Array, features: tuple[Any, ...] | None
 ) -> dict[str, Contributions]:
-    """Return the contributions of topics, and of features, which a model may not see."""
+    """Return the contributions of topics and of features, if the model uses features."""
     (n, m), nothing = X.shape, np.zeros(len(topics))
     zeros = np.broadcast_to(0.0, (len(coefficients), m))
     return {

@@ -1,4 +1,4 @@
-"""Estimator :class:`HierarchicalClassifier`, and the trees of labels it learns from."""
+"""Estimator :class:`HierarchicalClassifier` and its trees of labels."""
 
 from __future__ import annotations
 
@@ -30,16 +30,15 @@ from ._predicting import Method
 from ._training_data import checked_weight
 from ._trees import place_of_level
 
-Path = tuple[Any, ...]  # labels from the top to one of them
-_LAST_COUNTS = 3  # a label of the last level, where one of a level above counts once
-_LEAST = 1e-12  # probability that can be corrected
+_LAST_COUNTS = 3  # weight of a label of the last level relative to one of a level above
+_LEAST = 1e-12  # lower bound of probabilities
 
 
 @dataclass(frozen=True)
 class Hierarchy:
-    """A tree of labels, (n_nodes,), and the number of the parent of each, -1 at the top.
+    """A tree of labels: nodes, (n_nodes,), and the numbers of their parents, -1 at the top.
 
-    A label without parts belongs to all levels below its own too.
+    A label without parts also belongs to all levels below its own.
     """
 
     nodes: Array
@@ -49,12 +48,12 @@ class Hierarchy:
     def of(
         cls, names: Iterable[Any], parents: Mapping[Any, Any] | None, separator: str | None
     ) -> Hierarchy:
-        """Return the tree of labels: by their parents, or of the parts of their text."""
+        """Return the tree of labels given their parents, or a separator of their parts."""
         if not isinstance(parents, Mapping | None):
-            kind = "a mapping of labels to what they are part of, such as {'wheat': 'grain'}"
+            kind = "a mapping of labels to their parents, such as {'wheat': 'grain'}"
             raise TypeError(f"parents must be {kind}; got {type(parents).__name__}.")
         if parents is None and (separator == "" or not isinstance(separator, str | None)):
-            raise TypeError(f"separator must be text, not empty, or None; got {short(separator)}.")
+            raise TypeError(f"separator must be a nonempty string or None; got {short(separator)}.")
         pairs = (parents or {}).items()
         above = {nfc(part): whole for part, whole in pairs if not is_missing(whole)}
         paths = []
@@ -70,7 +69,7 @@ class Hierarchy:
             while nfc(path[0]) in above:
                 path.insert(0, above[nfc(path[0])])
                 if nfc(path[0]) in map(nfc, path[1:]):
-                    raise ValueError(f"parents has a circle: {short(path[0])} is part of itself.")
+                    raise ValueError(f"parents has a cycle: {short(path[0])} is part of itself.")
             paths.append(path)
         first = as_first_given(label for path in paths for label in path)
         whole = [tuple(first[label] for label in path) for path in paths]
@@ -78,15 +77,15 @@ class Hierarchy:
         try:
             ordered = sorted(prefixes, key=lambda path: (len(path), path))
         except TypeError as error:
-            hint = "which cannot be sorted; use one kind."
-            raise ValueError(f"Labels are a mixture of text and numbers, {hint}") from error
+            text = "Labels mix text and numbers, which cannot be sorted; use one type."
+            raise ValueError(text) from error
         place = {path: k for k, path in enumerate(ordered)}
         numbers = [place[path[:-1]] if len(path) > 1 else -1 for path in ordered]
         return cls(np.array([path[-1] for path in ordered]), np.array(numbers, dtype=np.int64))
 
     @cached_property
     def paths(self) -> list[list[int]]:
-        """The numbers of the nodes from the top to each."""
+        """The numbers of the nodes on the path from the top to each node."""
         paths: list[list[int]] = []
         for node, parent in enumerate(self.parents.tolist()):
             paths.append([*(paths[parent] if parent >= 0 else []), node])
@@ -97,19 +96,19 @@ class Hierarchy:
         return max(map(len, self.paths))
 
     def labels(self, labels: ClassLabels, level: int) -> tuple[Array, Array]:
-        """Return the labels of samples at a level, None where unknown, and which are known."""
+        """Return the labels of samples at a level, None if unknown, and which are known."""
         nodes = self.nodes.tolist()
         place = {nfc(label): node for node, label in enumerate(nodes)}
         names = np.full(len(labels.labeled), None, dtype=object)
         for row, name in zip(np.flatnonzero(labels.labeled), labels.known.tolist(), strict=True):
             if nfc(name) not in place:
-                raise ValueError(f"y holds {short(name)}, which is none of the labels of the fit.")
+                raise ValueError(f"y holds {short(name)}, which is not a label of the fit.")
             node = self.at(place[nfc(name)], level)
             names[row] = None if node < 0 else nodes[node]
         return names, np.array([name is not None for name in names], dtype=bool)
 
     def at(self, node: int, level: int) -> int:
-        """Return the node of a level that has a node, or -1 where only parts of it are there."""
+        """Return the node of a level that contains a node, or -1 if there are only parts of it."""
         path = self.paths[node]
         if level < len(path):
             return path[level]
@@ -121,7 +120,7 @@ class Hierarchy:
         return np.array(sorted(nodes, key=lambda node: self.nodes[node]))
 
     def members(self, level: int) -> Array:
-        """Return 1 where a node of the last level is part of one of a level, (last, level)."""
+        """Return 1 where a node of the last level is part of a node of a level, (last, level)."""
         last = [self.at(node, level) for node in self.level(self.depth - 1).tolist()]
         return np.asarray(np.array(last)[:, None] == self.level(level), dtype=np.float64)
 
@@ -139,39 +138,39 @@ def _if_wrapped_has(name: str) -> Callable[[Method], Method]:
 @complete_docstring
 @dataclass(eq=False, repr=False)
 class HierarchicalClassifier(ClassifierMixin, Estimator):
-    """Classifier for labels that are parts of others: one classifier for each level.
+    """Classifier for a tree of labels, with one classifier per level.
 
-    Labels may be of any level, and most samples unlabeled.  The classifier of the last level
-    predicts the labels without parts; those of other levels correct the sums of its probabilities.
-    So the probability of a label is always the sum of those of its parts.
+    Labels may belong to any level, and most samples may be unlabeled.  The classifier of the last
+    level predicts the labels without parts; those of the other levels correct the sums of its
+    probabilities.  The probability of a label is always the sum of those of its parts.
 
     Parameters
     ----------
     estimator : classifier, optional
-        With ``predict_proba``; None is ``FewLabelsClassifier()``.  It is cloned for every level; if
-        it has no parameter `unlabeled`, it is fitted to the samples with a label of its level.
+        Needs ``predict_proba``; None is ``FewLabelsClassifier()``.  Each level has a clone, fitted
+        only to the samples with a label of the level unless it has a parameter `unlabeled`.
     parents : mapping, optional
-        What labels are part of, as ``{"wheat": "grain", "corn": "grain"}``.  None splits labels of
-        text at the `separator`.
+        Parents of labels, such as ``{"wheat": "grain", "corn": "grain"}``.  None splits text labels
+        at the `separator`.
     separator : str or None
-        Stands between the parts of a label, as in "comp/comp.graphics", which is part of "comp".
-        None, or labels that are numbers: labels have no parts.
+        Separator of the parts of a label: "comp/comp.graphics" is part of "comp".  With None, and
+        for numbers, labels have no parts.
 
     Attributes
     ----------
     levels_ : list of ndarray
-        The labels of every level, sorted, from the top; one without parts is in all below too.
+        Sorted labels of each level, from the top; a label without parts is in all levels below too.
     classes_ : ndarray, shape (k,)
         The labels of the last level.
     classifiers_ : list of classifiers or None
-        One for each level; None where it has one label only.
+        One for each level; None for a level with a single label.
     nodes_ : ndarray
         All labels, from the top.
     node_parents_ : ndarray of int
-        Place in `nodes_` of what each is part of; -1 at the top.
+        Positions of the parents in `nodes_`; -1 at the top.
     level_weights_ : ndarray, shape (levels,)
-        Weight of a level's classifier relative to the sums of the last one: the share of its labels
-        in both, where those of the last level count three times.
+        Weight of each level's classifier relative to the sums of the last level: the share of its
+        labels in those of both levels, where labels of the last level count three times.
 
     See Also
     --------
@@ -181,8 +180,8 @@ class HierarchicalClassifier(ClassifierMixin, Estimator):
     Notes
     -----
     `y` in :meth:`fit` holds one label for each sample, or None, NaN or -1 for an unlabeled one.
-    Probabilities of a level are multiplied by a power of those of its classifier (a weighted mean
-    of logarithms), from the level above the last up to the top.
+    From the level above the last up to the top, the logarithms of the summed probabilities are
+    averaged with those of the level's classifier, with weights `level_weights_`.
 
     :meth:`transform` and :meth:`topics` are those of the classifier of the last level.
 
@@ -241,8 +240,6 @@ class HierarchicalClassifier(ClassifierMixin, Estimator):
 
         Parameters
         ----------
-        y : array_like, shape (n,)
-            Labels, as the class describes them; unlabeled samples are allowed.
         **fit_parameters
             Passed on to the fit of every classifier, such as `label_weight`, `X_weights` or `side`.
         """
@@ -279,7 +276,7 @@ class HierarchicalClassifier(ClassifierMixin, Estimator):
         if self.classifiers_[-1] is None:
             only = short(tree.nodes.tolist()[-1])
             hint = "Label samples of another one, or use NMF."
-            raise ValueError(f"y has one label without parts only, {only}. {hint}")
+            raise ValueError(f"y has only one label without parts, {only}. {hint}")
         total = np.array(counts)
         self.level_weights_ = total / (total + _LAST_COUNTS * total[-1])
         return self
@@ -288,13 +285,13 @@ class HierarchicalClassifier(ClassifierMixin, Estimator):
         """Raise ValueError if loaded classifiers do not fit the tree."""
         tree, n = self._hierarchy, len(self.nodes_)
         if not all(-1 <= parent < node for node, parent in enumerate(self.node_parents_.tolist())):
-            raise ValueError("node_parents_ are no places of labels before")
+            raise ValueError("node_parents_ must be positions of earlier labels")
         lengths = {len(self.classifiers_), len(self.level_weights_)}
         if n != len(self.node_parents_) or lengths != {tree.depth}:
-            raise ValueError("classifiers_ and levels contradict each other")
+            raise ValueError("classifiers_ and levels are inconsistent")
         for model, level in zip(self.classifiers_, self.levels_, strict=True):
             if not np.array_equal(level[:1] if model is None else model.classes_, level):
-                raise ValueError("classifiers_ and classes contradict each other")
+                raise ValueError("classifiers_ and classes are inconsistent")
 
     @property
     def _hierarchy(self) -> Hierarchy:
@@ -303,7 +300,7 @@ class HierarchicalClassifier(ClassifierMixin, Estimator):
 
     @property
     def levels_(self) -> list[Array]:
-        """The labels of every level, sorted, from the top."""
+        """Sorted labels of each level, from the top."""
         tree = self._hierarchy
         return [tree.nodes[tree.level(level)] for level in range(tree.depth)]
 
@@ -318,12 +315,12 @@ class HierarchicalClassifier(ClassifierMixin, Estimator):
     def _at(self, level: int) -> Any:
         model = self.classifiers_[place_of_level(level, self._hierarchy.depth)]
         if model is None:
-            raise ValueError(f"level {level} has one label only, and so no classifier.")
+            raise ValueError(f"level {level} has a single label, and so no classifier.")
         return model
 
     @one_blas_thread()
     def predict_proba(self, X: DataLike, *, level: int = -1, **parameters: object) -> Array:
-        """Return the probability of every label of a level.
+        """Return the probability of each label of a level.
 
         Returns
         -------
@@ -345,7 +342,7 @@ class HierarchicalClassifier(ClassifierMixin, Estimator):
         return np.asarray(P @ tree.members(level))
 
     def decision_function(self, X: DataLike, *, level: int = -1, **parameters: object) -> Array:
-        """Return the logarithms of the probabilities; of two labels, the second minus the first.
+        """Return the logarithms of the probabilities; for two labels, the second minus the first.
 
         Returns
         -------
@@ -373,7 +370,7 @@ class HierarchicalClassifier(ClassifierMixin, Estimator):
         level: int = -1,
         **parameters: object,
     ) -> float:
-        """Return the accuracy at a level; samples whose label there is not known are left out."""
+        """Return the accuracy at a level, without samples whose label at the level is unknown."""
         tree, labels = self._hierarchy, ClassLabels(y, self.unlabeled, self.nodes_)
         level = place_of_level(level, tree.depth)
         truth, known = tree.labels(labels, level)
@@ -383,23 +380,13 @@ class HierarchicalClassifier(ClassifierMixin, Estimator):
 
     @_if_wrapped_has("explain")
     def explain(self, X: DataLike, *, level: int = -1, **parameters: object) -> Explanation:
-        """Explain the scores of the classifier of a level, before they are corrected.
-
-        Returns
-        -------
-        Explanation
-        """
+        """Explain the uncorrected scores of the classifier of a level."""
         explanation: Explanation = self._at(level).explain(X, **parameters)
         return explanation
 
     @_if_wrapped_has("suggest")
     def suggest(self, X: DataLike, n: int = 10, *, level: int = -1, **parameters: object) -> Array:
-        """Choose samples that are worth labeling next, by the classifier of a level.
-
-        Parameters
-        ----------
-        n : int
-            How many to choose, at least 1.
+        """Choose samples to label next, according to the classifier of a level.
 
         Returns
         -------
@@ -408,7 +395,7 @@ class HierarchicalClassifier(ClassifierMixin, Estimator):
         return np.asarray(self._at(level).suggest(X, n, **parameters))
 
     def transform(self, X: DataLike, **parameters: object) -> Array:
-        """Represent samples over the topics of the last level, (n, r)."""
+        """Represent samples by the topics of the last level."""
         return np.asarray(self._at(-1).transform(X, **parameters))
 
     @_if_wrapped_has("topics")

@@ -27,7 +27,7 @@ from ..completion._noisy import COLUMN_MEANS
 from ._base import DTYPES, Estimator
 from ._docstrings import complete_docstring
 
-_LEAST_RIDGE = 1e-10  # rows with fewer entries than components take the shortest solution
+_LEAST_RIDGE = 1e-10  # rows with fewer entries than components get the shortest solution
 _MOST_COMPONENTS = 40
 _TENTHS, _FEW_ENTRIES = 3, 100_000  # in larger tables one hidden tenth is enough
 
@@ -35,53 +35,52 @@ _TENTHS, _FEW_ENTRIES = 3, 100_000  # in larger tables one hidden tenth is enoug
 @complete_docstring
 @dataclass(eq=False, repr=False)
 class LowRankImputer(OneToOneFeatureMixin, Estimator):
-    """Fill missing entries by a low-rank model of the table.
+    """Impute missing entries by a low-rank model of the table.
 
     The model of the standardized columns is that of :func:`ssnmf_fast.complete` with `gamma_min`
-    and method ``IRLS(p=0)``; the means of the columns are estimated again in every iteration.
-    :meth:`transform` represents seen or new rows over the components, by the exact least squares of
-    IRLS ([1]_ (2.6)), and fills their gaps; other entries never change.
+    and method ``IRLS(p=0)``; each iteration also updates the means of the columns.
+    :meth:`transform` represents seen or new rows by the components, with the exact least squares of
+    IRLS ([1]_ (2.6)), and fills their gaps; other entries do not change.
 
     Parameters
     ----------
     n_components : int, optional
-        Largest rank of the model; None is min(n, m, 40).  The shrinkage makes it smaller.
+        Maximum rank of the model, which shrinkage reduces; None is min(n, m, 40).
     gamma_min : float or "validate"
-        Shrinkage that remains, as in :func:`ssnmf_fast.complete`.  "validate" chooses it, or the
-        means alone, by the error at three hidden tenths of the entries (one above 100,000).
+        Final shrinkage, as in :func:`ssnmf_fast.complete`.  "validate" chooses it, or the means
+        alone, by the error on three hidden tenths of the entries (one above 100,000 entries).
     standardize : bool
         Whether columns are divided by their standard deviation.  The mean is always subtracted.
     clip : bool
-        Whether fills stay between the smallest and the largest entry of their column in the fit.
+        Whether imputed values are clipped to the range of their column in the fit.
     missing_values : number, NaN or None
-        What marks a missing entry.  NaN, None and pandas.NA are one.
+        Placeholder of missing entries.  NaN, None and pandas.NA are equivalent.
     add_indicator : bool
-        Whether :meth:`transform` appends a column for every column with missing entries in the fit:
+        Whether :meth:`transform` appends a column for each column with missing entries in the fit:
         1 where an entry is missing.
     keep_empty_features : bool
-        Whether columns without an entry in the fit are kept, and filled by 0, or dropped.
+        Whether columns without entries in the fit are kept and filled with 0, or dropped.
     max_iter, tol : int and float, optional
         Stopping rule, as in :func:`ssnmf_fast.complete`.
 
     Attributes
     ----------
     components_ : ndarray, shape (r, m)
-        Orthonormal components over the standardized columns.
+        Orthonormal components of the standardized columns.
     gamma_ : float
-        Regularizer at the end, relative to the squared spectral norm of the table.
+        Final regularization, relative to the squared spectral norm of the table.
     ridge_ : ndarray, shape (r,)
-        Penalty of every component in the least squares of a row.
+        Penalties of the components in the least squares of a row.
     means_, scales_ : ndarray, shape (m,)
-        Means of the columns, gaps included, and what the columns are divided by.
+        Means of the columns, with their gaps filled, and divisors of the columns.
     lowest_, highest_ : ndarray, shape (m,)
-        Smallest and largest entry of every column in the fit, NaN in a column without an entry.
+        Smallest and largest entries of the columns in the fit; NaN for columns without entries.
     indicated_ : ndarray of int
         Columns with missing entries in the fit.
 
     See Also
     --------
-    ssnmf_fast.complete : The function behind it, for sparse and large tables, and for data of
-        exactly low rank.
+    ssnmf_fast.complete : For sparse and large tables, and for data of exactly low rank.
 
     References
     ----------
@@ -117,7 +116,6 @@ class LowRankImputer(OneToOneFeatureMixin, Estimator):
 
     _saved: ClassVar = {
         "components_": Saved("rm", "finite"),
-        "n_components_": COUNT,
         "gamma_": NUMBER,
         "ridge_": Saved("r"),
         "means_": Saved("m", "finite"),
@@ -125,8 +123,7 @@ class LowRankImputer(OneToOneFeatureMixin, Estimator):
         "lowest_": Saved("m"),
         "highest_": Saved("m"),
         "indicated_": Saved("?", "whole"),
-        "n_iter_": COUNT,
-        "n_features_in_": COUNT,
+        **dict.fromkeys(("n_components_", "n_iter_", "n_features_in_"), COUNT),
         "feature_names_in_": Saved("m", optional=True),
     }
 
@@ -196,13 +193,12 @@ class LowRankImputer(OneToOneFeatureMixin, Estimator):
         Parameters
         ----------
         X : array_like, shape (n, m)
-            Rows, seen in the fit or not.
+            Seen or new rows.
 
         Returns
         -------
         ndarray
-            A copy without missing entries; the parameters decide about columns without an entry in
-            the fit, and indicators.
+            A copy without missing entries; see `keep_empty_features` and `add_indicator`.
         """
         check_is_fitted(self)
         table = self._checked(X, reset=False).copy()
@@ -226,12 +222,12 @@ class LowRankImputer(OneToOneFeatureMixin, Estimator):
         return np.hstack([table, missing[:, self.indicated_]]) if self.add_indicator else table
 
     def get_feature_names_out(self, input_features: npt.ArrayLike | None = None) -> Array:
-        """Return the names of the columns of what :meth:`transform` returns.
+        """Return the names of the columns that :meth:`transform` returns.
 
         Parameters
         ----------
         input_features : array_like of str, optional
-            Names of the columns of X; those of the fit, or x0, x1, ... by default.
+            Names of the columns of X; by default those of the fit, or x0, x1, ...
         """
         names = super().get_feature_names_out(input_features)
         kept = names if self.keep_empty_features else names[~self._empty]
@@ -251,7 +247,7 @@ class LowRankImputer(OneToOneFeatureMixin, Estimator):
         return list_entries(standardized, present)
 
     def _checked(self, X: npt.ArrayLike, *, reset: bool) -> Array:
-        """The table with NaN where an entry is missing."""
+        """Return the table with NaN for missing entries."""
         X = X if sp.issparse(X) else border.readable(X, "X", allow_nan=True)
         dtype, marked = check_dtype(self.dtype, DTYPES), not _is_nan(self.missing_values)
         if marked and not isinstance(self.missing_values, numbers.Real):
@@ -272,13 +268,13 @@ def _is_nan(value: object) -> bool:
 
 
 def _standards(X: Array, divide: bool) -> tuple[Array, Array]:
-    """Means and deviations of the columns, float64; for constants their size, or 1."""
+    """Return means and standard deviations of the columns; for constants their size, or 1."""
     present = ~np.isnan(X)
     count = np.maximum(present.sum(axis=0), 1)
     filled = np.where(present, X, 0.0).astype(np.float64)
     largest = np.abs(filled).max(axis=0)
     largest[largest == 0] = 1.0
-    filled /= largest  # the squares of what is very large or small would be lost
+    filled /= largest  # squares of very large or small values would overflow or underflow
     means = filled.sum(axis=0) / count
     means += np.where(present, filled - means, 0.0).sum(axis=0) / count  # to the last digit
     if not divide:

@@ -1,7 +1,7 @@
-"""Members of a committee: each predicts classes from what it sees of a sample.
+"""Members of a committee: each predicts classes from its own features of a sample.
 
-All but the neighbors are linear, up to a number that is the same for all classes of a sample: their
-weighted sum is one linear function again, so that predictions cost no more than those of one.
+All but the neighbors are linear, up to a constant that is the same for all classes of a sample, so
+their weighted sum is one linear function.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from ._views import View
 
 ClassWeight: TypeAlias = str | Mapping[Any, float] | None
 _LARGEST_LOGIT = 30.0  # probabilities stay above 1e-13
-_NEGLIGIBLE = 1e-15  # a weight beside the penalty; LIBLINEAR does not end for subnormal ones
+_NEGLIGIBLE = 1e-15  # weight of a sample; LIBLINEAR does not terminate for subnormal weights
 _MAX_ITER = 1000
-_IN_SPAN = 1000  # labeled samples up to which the unknowns are as many as these
-_SPAN_TOLERANCE = 1e-10  # of the variance, below which a direction of the span is rounding
+_IN_SPAN = 1000  # up to this number of labeled samples, coefficients are sought in their span
+_SPAN_TOLERANCE = 1e-10  # of the variance; smaller directions of the span are rounding errors
 _SMOOTHING = 0.3
 _PENALTY = 10.0  # C, for rows of length 1
-_WEAK_PENALTY = 100.0  # C, for coordinates that are smaller than these
+_WEAK_PENALTY = 100.0  # C, for coordinates, which are smaller
 _ROW_SCALE = 4.0  # of rows relative to topics, for the member that learns from all features
 
 
 def probabilities(logits: Array, several: bool) -> Array:
-    """Return probabilities that are never exactly 0 or 1, (n, k)."""
+    """Return probabilities inside (0, 1), shape (n, k)."""
     if several:
         return np.asarray(expit(np.clip(logits, -_LARGEST_LOGIT, _LARGEST_LOGIT)))
     below = np.maximum(logits - logits.max(axis=1, keepdims=True), -_LARGEST_LOGIT)
@@ -47,8 +47,8 @@ def probabilities(logits: Array, several: bool) -> Array:
 class Linear:
     """Logits (n, k) as sums over parts of a sample.
 
-    The parts are the Hellinger coordinates of its topic shares (coefficients k x r), its scores in
-    the leading directions (k x d), its row of length 1 (k x m), and its rows of tables (k x q).
+    The parts are the roots of its topic shares (coefficients k x r), its scores in the leading
+    directions (k x d), its row of length 1 (k x m), and its rows of tables (k x q).
     """
 
     intercepts: Array
@@ -77,10 +77,9 @@ class Linear:
         return Linear(weight * self.intercepts, *scaled, tables=tables)
 
     def __add__(self, other: Linear) -> Linear:
-        """Return the sum; no two have the same table."""
         pairs = ((self.topics, other.topics), (self.scores, other.scores), (self.rows, other.rows))
         added = (b if a is None else a if b is None else a + b for a, b in pairs)
-        tables = self.tables | other.tables
+        tables = self.tables | other.tables  # which are different
         return Linear(self.intercepts + other.intercepts, *added, tables=tables)
 
 
@@ -88,14 +87,14 @@ class Linear:
 def fit_member(
     name: str, view: View, labels: TrainingLabels, class_weight: ClassWeight = None
 ) -> Linear:
-    """Fit a linear member, or that of a table, to what is seen of samples with known labels."""
+    """Fit a linear member, or that of a table, to a view of samples with known labels."""
     if name in ("topics", "features"):
         return fit_readout(view, labels, 1.0 if name == "topics" else _ROW_SCALE, class_weight)
-    if name == "naive Bayes":  # its complement (Rennie 2003), or for several labels the plain
+    if name == "naive Bayes":  # complement naive Bayes (Rennie 2003), or multinomial
         if labels.several:
             return _fit_labels(MultinomialNB(alpha=_SMOOTHING), view.rows, labels)
         return _fit_classes(ComplementNB(alpha=_SMOOTHING), view.rows, labels)
-    if name == "margins":  # the solver of the dual has one random generator for all threads
+    if name == "margins":  # not the dual, whose solver shares a random generator between threads
         return _fit_classes(LinearSVC(dual=False, class_weight=class_weight), view.rows, labels)
     if name == "directions":
         fit = fit_logistic(view.coordinates, labels, _WEAK_PENALTY, class_weight)
@@ -129,15 +128,15 @@ def fit_logistic(
     features: Matrix, labels: TrainingLabels, C: float, class_weight: ClassWeight, tol: float = 1e-3
 ) -> tuple[Array, Array]:
     """Return coefficients (k, p) and intercepts (k,) of logistic regression to the known labels."""
-    back: Any = None  # from the span of few samples, which alone counts, to their many features
+    back: Any = None  # from the span of few samples to their many features
     root = np.sqrt(labels.weight[labels.known])
     if max(len(root), (root**2).sum()) < min(features.shape[1], _IN_SPAN):
-        # The axes, and so the steps of the solver, are those of samples as often as they weigh.
+        # Rows times the roots of their weights: the solver steps as with repeated samples.
         weighed = scale_rows(features, root) if sp.issparse(features) else features * root[:, None]
         products = weighed @ weighed.T
         squares, axes = np.linalg.eigh(products.toarray() if sp.issparse(products) else products)
         kept = squares > squares[-1] * _SPAN_TOLERANCE
-        if kept.any():  # not all samples are zero
+        if kept.any():  # unless all samples are zero
             axes, lengths = axes[:, kept], np.sqrt(squares[kept])
             features, back = axes * lengths / root[:, None], (axes / lengths, weighed)
     model = LogisticRegression(C=C, tol=tol, max_iter=_MAX_ITER, class_weight=class_weight)
@@ -151,7 +150,7 @@ def fit_logistic(
 
 
 def _fit_classes(model: Any, features: Matrix, labels: TrainingLabels) -> Linear:
-    """Fit a linear model to the known labels of one class per sample; others are improbable."""
+    """Fit a linear model to one known class per sample; absent classes are improbable."""
     codes, k = labels.codes[labels.known], labels.members.shape[1]
     present = np.unique(codes)
     coefficients, intercepts = np.zeros((len(present), features.shape[1])), np.zeros(len(present))
@@ -172,7 +171,7 @@ def _fit_classes(model: Any, features: Matrix, labels: TrainingLabels) -> Linear
 
 
 def _fit_labels(model: Any, features: Matrix, labels: TrainingLabels) -> Linear:
-    """Fit a linear model to each of several labels; where all are equal, only its share counts."""
+    """Fit a linear model to each of several labels; a constant label gets an intercept only."""
     rows, k = labels.known, labels.members.shape[1]
     coefficients, intercepts = np.zeros((k, features.shape[1])), np.zeros(k)
     for label, weight in enumerate(labels.readout_weights(rows).T):

@@ -1,9 +1,9 @@
-"""Estimator :class:`NMF`, batches, and topics that are split or merged, which make an NMF."""
+"""Estimator :class:`NMF`, learning from batches, and splitting and merging of topics."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Literal
 
@@ -30,27 +30,22 @@ from ._docstrings import complete_docstring
 from ._training_data import as_outer, checked_weight, label_weights, with_sample_weight
 
 SEPARATOR = "/"  # between the names of a topic and of its part
-_LIFT = 1e-2  # of a mean coefficient: a coefficient that is zero at the start would stay zero
+_LIFT = 1e-2  # added to coefficients, relative to their mean: zeros at the start would stay zero
 _OF_FITS = ("loss", "max_iter", "n_threads", "random_state", "solver", "tol")
 
 
 class BatchLearner(FactorizationBase):
-    """A factorization that may learn from one batch of samples after the other."""
+    """Base of factorizations that can learn from batches of samples."""
 
     def _learn_batch(
-        self,
-        X: Any,
-        X_weights: WeightsLike,
-        targets: Targets | None,
-        weights: Mapping[str, Any],
-        **replaced: Any,
+        self, X: Any, X_weights: WeightsLike, targets: Targets | None, weights: Any, **replaced: Any
     ) -> None:
-        """Learn from a checked batch, and set the attributes; some parameters may be replaced."""
+        """Learn from a checked batch and set the attributes; `replaced` overrides parameters."""
         sample_weight = checked_weight(weights.get("sample_weight"), X.shape[0])
         if targets is not None:
             replaced["y_weights"] = as_outer(label_weights(targets.labeled, **weights))
         online = getattr(self, "_online", None)
-        # A new list: copies of the model share the old one.
+        # A new list, since copies of the model share the old list.
         objective = [] if online is None else [*self.objective_]
         if online is None and hasattr(self, "components_"):
             online = Online.resume(self.components_, getattr(self, "label_components_", None))
@@ -75,32 +70,32 @@ class BatchLearner(FactorizationBase):
 @complete_docstring
 @dataclass(eq=False, repr=False)
 class NMF(BatchLearner):
-    """Nonnegative matrix factorization X ~ S A, with weights and missing entries.
+    r"""Nonnegative matrix factorization X ~ S A, with weights and missing entries.
 
-    Minimizes ``sum W .* d(X, S A)`` over nonnegative S and A; see :func:`ssnmf_fast.factorize`.
+    Minimizes :math:`\sum W \odot d(X, S A)` over S, A >= 0; see :func:`ssnmf_fast.factorize`.
 
     Parameters
     ----------
     n_components : int or "auto"
-        Rank r, at least 1.  "auto", for texts in a sparse X, chooses it as :func:`choose_rank` does
-        with ``criterion="words"``, by which entries are above 0: weights are not used.
+        Number of components r, at least 1.  "auto", for texts in a sparse X, chooses it like
+        :func:`choose_rank` with ``criterion="words"``, which uses only whether entries are above 0.
 
     Attributes
     ----------
     rank_choice_ : RankChoice
-        With "auto", the choice; files do not have it.
+        The choice made by "auto"; not saved to files.
     topic_names_ : ndarray of str, shape (r,)
         Names of topics of :func:`ssnmf_fast.trees.split_topic` and `merge_topics`.
 
     See Also
     --------
     SSNMFClassifier, SSNMFRegressor : The same with supervision.
-    ssnmf_fast.factorize : The function behind it.
+    ssnmf_fast.factorize : The underlying function.
 
     Notes
     -----
-    :meth:`transform` solves a convex problem to its optimality conditions, so that
-    ``fit_transform(X)`` equals ``fit(X).transform(X)``; `representation_` lies close to both.
+    :meth:`transform` solves a convex problem to its optimality conditions, so
+    ``fit_transform(X)`` equals ``fit(X).transform(X)``; `representation_` is close to both.
 
     References
     ----------
@@ -132,19 +127,18 @@ class NMF(BatchLearner):
     def reconstruction_err_(self) -> float:
         """Norm of ``X - representation_ @ components_``, or the root of twice another loss."""
         if not hasattr(self, "representation_") or not self.objective_:
-            raise AttributeError("reconstruction_err_ is known after fit only.")
+            raise AttributeError("reconstruction_err_ is available only after fit.")
         factor = 1 if loss_named(self.loss, "loss").quadratic else 2
         return math.sqrt(factor * self.objective_[-1][1])
 
     def _learn(
         self, X: Any, y: Any, *, X_weights: WeightsLike = None, covariates: VectorLike = None
     ) -> None:
-        rank = self._choose_rank(X)
-        given: Any = {"X_weights": X_weights, **self._arguments(), "n_components": rank}
-        if covariates is not None:
-            given["covariates"] = _table(covariates)
-        n_fixed = 0 if covariates is None else given["covariates"].shape[1]
-        self._keep(self._factorize(X, **given), n_fixed_=n_fixed)
+        given: Any = {**self._arguments(), "n_components": self._choose_rank(X)}
+        table, n_fixed = _table(covariates), 0
+        if table is not None:
+            given["covariates"], n_fixed = table, table.shape[1]
+        self._keep(self._factorize(X, X_weights=X_weights, **given), n_fixed_=n_fixed)
 
     def _fit_inputs(self, X: Any, y: Any, **given: Any) -> dict[str, Any]:
         return dict.fromkeys(("X_weights", "covariates")) | given
@@ -157,13 +151,13 @@ class NMF(BatchLearner):
         X_weights: WeightsLike = None,
         covariates: VectorLike = None,
     ) -> NMF:
-        """Learn a dictionary.
+        """Learn components from samples.
 
         Parameters
         ----------
         covariates : array_like, shape (n, number of fixed components), optional
-            The last columns of S, which are given, such as indicators of batches or a column of
-            ones.  The dictionary learns what goes with them.
+            Fixed last columns of S, such as indicators of batches or a column of ones; their
+            components are learned.
         """
         X = self._checked(X, reset=True)
         self._learn(X, y, X_weights=X_weights, covariates=covariates)
@@ -172,13 +166,13 @@ class NMF(BatchLearner):
     def transform(
         self, X: DataLike, *, X_weights: WeightsLike = None, covariates: VectorLike = None
     ) -> Array:
-        """Represent samples over the learned dictionary."""
+        """Represent samples by the learned components."""
         return self._represent(self._checked(X), X_weights, covariates=covariates)
 
     def topic_proportions(
         self, X: DataLike, *, X_weights: WeightsLike = None, covariates: VectorLike = None
     ) -> Array:
-        """Return the share of each sample that every component explains."""
+        """Return the share of each component in each sample."""
         S = self._represent(self._checked(X), X_weights, covariates=covariates)
         return topic_shares(S, self.components_)
 
@@ -197,7 +191,7 @@ class NMF(BatchLearner):
         covariates, wanted = _table(known.get("covariates")), getattr(self, "n_fixed_", 0)
         k = 0 if covariates is None else covariates.shape[1]
         if k != wanted:
-            raise ValueError(f"covariates has {k} columns, and the fit had {wanted}; match it.")
+            raise ValueError(f"covariates has {k} columns, and the fit had {wanted}; use {wanted}.")
         return super()._represent(X, X_weights, covariates=covariates)
 
     def partial_fit(
@@ -208,26 +202,24 @@ class NMF(BatchLearner):
         Parameters
         ----------
         X : array_like or scipy.sparse, shape (n, m)
-            Nonnegative samples of a batch, some hundreds or more; NaN in a dense X means missing.
+            Samples of a batch, preferably hundreds or more; NaN in a dense X means missing.
 
         Returns
         -------
         self
-            There is no `representation_`; `n_iter_` counts the batches, and `objective_` has pairs
-            of it and an estimate of the objective of all data, per sample.
+            Without `representation_`; `n_iter_` counts batches, and `objective_` holds estimates of
+            the objective per sample.
 
         Notes
         -----
-        After :meth:`fit`, learning continues from its dictionary.  `solver`, `max_iter`, `tol`,
-        `callback` and `verbose` are not used; a change of other parameters is refused.
-        ``n_components="auto"`` needs a :meth:`fit` first.
+        After :meth:`fit`, learning continues from its components.  `solver`, `max_iter`, `tol`,
+        `callback` and `verbose` are ignored; other parameters must not change.
+        ``n_components="auto"`` requires an earlier :meth:`fit`.
         """
         fitted = hasattr(self, "components_")
         if self.n_components == "auto" and not fitted:
-            raise ValueError(
-                "partial_fit cannot choose n_components='auto' by one batch; give a number, or "
-                "call fit first."
-            )
+            hint = "from one batch; give a number, or call fit first."
+            raise ValueError(f"partial_fit cannot choose n_components='auto' {hint}")
         X = self._checked(X, reset=not fitted)
         rank = self.n_components_ if self.n_components == "auto" else self.n_components
         self._learn_batch(X, X_weights, None, {}, n_components=rank)
@@ -235,7 +227,7 @@ class NMF(BatchLearner):
 
 
 def _table(covariates: VectorLike) -> Any:
-    """Return given columns of S as a checked array; one in chunks stays as it is."""
+    """Return fixed columns of S as a checked array; a chunked array is not changed."""
     if covariates is None or hasattr(covariates, "chunks"):
         return covariates
     return check_matrix(as_array(covariates, "covariates"), "covariates", allow_nan=False)
@@ -249,9 +241,9 @@ def split_topic(
     *,
     X_weights: WeightsLike = None,
 ) -> NMF:
-    """Split one topic of a model into several, which all topics are then fitted with.
+    """Split a topic of a model into several, and refit all topics.
 
-    The parts begin as a factorization of `X` weighted by the shares of the topic.
+    The parts start from a factorization of `X` weighted by the shares of the topic.
 
     Parameters
     ----------
@@ -262,24 +254,24 @@ def split_topic(
     n : int
         Number of parts, at least 2.
     X : array_like or scipy.sparse, shape (n_samples, m)
-        Samples to learn the parts from, as a rule those of the fit.
+        Samples to learn the parts from, usually those of the fit.
     X_weights : None, array_like, or from :mod:`ssnmf_fast.weights`
-        Nonnegative weights of the loss of every entry.
+        Nonnegative weights of the loss of each entry.
 
     Returns
     -------
     NMF
-        Fitted, with parameters of the model; it explains `X` at least as well.  The parts take the
-        place of the topic: in `topic_names_` those of "3" are "3/0", "3/1" and so on.
+        Fitted, with the parameters of the model; it explains `X` at least as well.  The parts
+        replace the topic: in `topic_names_`, those of "3" are "3/0", "3/1" and so on.
 
     Raises
     ------
     ValueError, TypeError
-        For a model without topics, an unknown topic, or bad data.
+        If the model has no topics, the topic is unknown, or data are invalid.
 
     Notes
     -----
-    Labels play no part: to predict, fit a classifier with ``init=(S, A)`` of the result.
+    Labels are not used.  To predict, fit a classifier with ``init=(S, A)`` of the result.
 
     Examples
     --------
@@ -299,7 +291,7 @@ def split_topic(
 
 
 def merge_topics(model: FactorizationBase, topics: Sequence[int | str]) -> NMF:
-    """Make several topics of a model one: their sum, weighted by their sizes in the fit.
+    """Merge topics of a model into their sum, weighted by their sizes in the fit.
 
     Parameters
     ----------
@@ -311,13 +303,13 @@ def merge_topics(model: FactorizationBase, topics: Sequence[int | str]) -> NMF:
     Returns
     -------
     NMF
-        With parameters of the model.  The sum takes the place of the first of the topics.  In
-        `topic_names_` all parts of "3" become "3" again, and other topics are joined as "0+2".
+        With the parameters of the model.  The sum replaces the first of the topics.  In
+        `topic_names_`, all parts of "3" become "3" again; other topics are joined like "0+2".
 
     Raises
     ------
     ValueError, TypeError
-        For a model without topics or `representation_`, topics that are unknown or named twice.
+        If the model has no topics or no `representation_`, or topics are unknown or repeated.
 
     Examples
     --------
@@ -352,7 +344,7 @@ def divided(
     X_weights: WeightsLike = None,
     level: int = 0,
 ) -> NMF:
-    """Return a model in which each checked topic is divided into its number of parts."""
+    """Return a model in which each topic is divided into the given number of parts."""
     X = model._checked(X)
     refuse_on_disk(X, "the splitting of topics")
     given = {"loss": model.loss, "X_weights": X_weights, "n_threads": model.n_threads}
@@ -360,7 +352,7 @@ def divided(
     options, weights = _options(model), as_weights(X_weights, "X_weights")
     shares, rows = topic_shares(S, A), np.split(A, len(A))
     for topic, count in enumerate(counts):
-        if count > 1:  # a fit in which samples weigh as their shares of the topic
+        if count > 1:  # samples are weighted by their shares of the topic
             weighed = weights.with_rows(shares[:, topic], "X_weights")
             rows[topic] = factorize(X, n_components=count, X_weights=weighed, **options).A
     parts, whole = np.vstack(rows), np.repeat(np.arange(len(A)), counts)
@@ -368,7 +360,7 @@ def divided(
     starts = [(best + _LIFT * best.mean(axis=0), parts), (best, parts)]
     explained = objective(X, S, A, **given)
     start = next((s for s in starts if objective(X, *s, **given) <= explained), None)
-    if start is None:  # the same product as before, cut by features
+    if start is None:  # the same product S A, with topics cut by features
         totals = np.zeros((len(A), parts.shape[1]))
         np.add.at(totals, whole, parts)
         totals, even = totals[whole], 1 / np.bincount(whole)[whole, None]
@@ -388,13 +380,13 @@ def divided(
 
 @one_blas_thread()
 def grouped(S_of_fit: Array, A: Array, group: Array, S: Array) -> tuple[Array, Array]:
-    """Return coefficients S and components A of groups of topics, numbered (r,).
+    """Return coefficients S and components A of topics merged by `group`, (r,).
 
-    Components are means by their coefficients in the fit; each explains as much as its topics do.
+    Components are means weighted by coefficients in the fit; each explains as much as its topics.
     """
     G = np.eye(int(group.max()) + 1)[:, group]
     weights = G * S_of_fit.sum(axis=0, dtype=np.float64)
-    weights += G * ~(weights > 0).any(axis=1)[:, None]  # nothing to weigh by
+    weights += G * ~(weights > 0).any(axis=1)[:, None]  # equal weights if all are 0
     means = (weights / weights.sum(axis=1, keepdims=True)) @ A
     alone = G.sum(axis=1)[group] == 1
     means[group[alone]] = A[alone]
@@ -406,7 +398,7 @@ def grouped(S_of_fit: Array, A: Array, group: Array, S: Array) -> tuple[Array, A
 
 
 def joined(parts: list[str], names: list[str]) -> str:
-    """Return the name of the sum of topics: what they are part of, if these are all its parts."""
+    """Return the name of merged topics: that of their parent if these are all its parts."""
     paths = [name.split(SEPARATOR) for name in parts]
     depth = 0
     while len({tuple(path[: depth + 1]) for path in paths}) == 1:
@@ -433,7 +425,7 @@ def names_of_topics(model: FactorizationBase) -> list[str]:
 def representation_of(model: FactorizationBase) -> Array:
     if not hasattr(model, "representation_"):
         name = type(model).__name__
-        raise ValueError(f"This {name} has no representation_, as after partial_fit; fit it.")
+        raise ValueError(f"This {name} has no representation_ (as after partial_fit); call fit.")
     return np.asarray(model.representation_)
 
 
@@ -446,7 +438,7 @@ def _place(model: FactorizationBase, topic: int | str) -> int:
         return forms.index(nfc(topic))
     place = check_integer(topic, "topic", 0)
     if place >= len(names):
-        raise ValueError(f"topic is {place}; the model has {len(names)}, of which the first is 0.")
+        raise ValueError(f"topic is {place}; the model has {len(names)} topics, numbered from 0.")
     return place
 
 
@@ -456,7 +448,7 @@ def _options(model: FactorizationBase) -> dict[str, Any]:
 
 
 def _fitted(model: FactorizationBase, names: list[str], **attributes: Any) -> NMF:
-    """Return an NMF with the parameters of a model that apply, named topics and attributes."""
+    """Return an NMF with the applicable parameters of a model, topic names and attributes."""
     made = NMF(len(names), **_options(model))
     seen = {n: vars(model)[n] for n in ("n_features_in_", "feature_names_in_") if n in vars(model)}
     vars(made).update(topic_names_=np.array(names), **seen, **attributes)

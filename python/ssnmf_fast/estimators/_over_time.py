@@ -1,4 +1,4 @@
-"""Topics of any fitted model over time: how prevalent they are, and how their words change."""
+"""Topics of a fitted model over time: their prevalence, and how their words change."""
 
 from __future__ import annotations
 
@@ -29,31 +29,31 @@ if TYPE_CHECKING:
 Kind = Literal["increase", "top"]
 Part = Literal["prevalence", "words", "classes"]
 
-_DECAY, _REACH = 0.8, 31  # by slice, of the words of others; beyond 31 slices they count < .001
-_ENTRIES = 4_000_000  # of an array of words and topics, or of slices and words, at a time
-_ENOUGH = 50  # documents a topic, for words that are more than something to read
+_DECAY, _REACH = 0.8, 31  # of the weights of other slices, which are < .001 beyond 31 slices
+_ENTRIES = 4_000_000  # of temporary arrays
+_ENOUGH = 50  # documents per topic, for reliable words
 _NOTHING = 1e-9  # of a frequency, or its increase
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TopicsOverTime:
-    """Topics of a model in slices of time; the result of :func:`ssnmf_fast.topics_over_time`.
+    """Topics of a model in slices of time, returned by :func:`ssnmf_fast.topics_over_time`.
 
     Attributes
     ----------
     slices, sizes : ndarray of datetime64 and of int, shape (slices,)
-        When the slices begin, and their numbers of documents.
+        Beginnings of the slices, and their numbers of documents.
     prevalence : ndarray, shape (slices, r)
-        Mean shares of the topics in the documents of every slice that any topic explains: they sum
+        Mean shares of the topics in the documents of each slice that any topic explains; they sum
         to 1, or are 0 without such documents.
     by_class, class_sizes : dict of label to ndarray
-        Of every class of `by`, prevalence (slices, r) and numbers of documents (slices,).
+        Prevalence (slices, r) and numbers of documents (slices,) of each class of `by`.
     shares, typicality : ndarray, shape (n, r)
-        Shares of the topics in every document, and these times the cosines of the two.
+        Shares of the topics in each document; these times the cosine of document and topic.
     document_slices : ndarray of int, shape (n,)
         Numbers of the slices of the documents.
     components, feature_names, topic_names, freq
-        Of the model and the call; `topic_names` is empty unless the model names its topics.
+        As in the model and the call; `topic_names` is empty unless the model names its topics.
     words, word_weights : dict of ndarray, shape (slices, r, n_terms)
         "increase" and "top": columns of the words of :meth:`terms`, and their weights.
     """
@@ -89,11 +89,11 @@ class TopicsOverTime:
 
     @property
     def notes(self) -> list[str]:
-        """What to know of the words of slices."""
+        """Remarks on the words of slices."""
         least, used = _ENOUGH * len(self.components), self.sizes > 0
         few = int((used & (self.sizes < least)).sum())
-        of = f"{few} of {int(used.sum())} slices have fewer than {_ENOUGH} documents a topic"
-        return [f"{of}: their words are for reading, no evidence of a change."] if few else []
+        of = f"{few} of {int(used.sum())} slices have fewer than {_ENOUGH} documents per topic"
+        return [f"{of}: their words are for reading, not evidence of a change."] if few else []
 
     def __repr__(self) -> str:
         (n, r), T, first, last = self.shares.shape, len(self.slices), *self.slices[[0, -1]]
@@ -106,25 +106,25 @@ class TopicsOverTime:
         one: Any = [slice]
         begins = self.slices.astype("datetime64[s]") == read_times(one, "slice").values
         if not begins.any():
-            raise ValueError(f"slice is {short(slice)}, where none begins; see those in `slices`.")
+            raise ValueError(f"slice is {short(slice)}, but none begins then; see `slices`.")
         return int(begins.argmax())
 
     def topics(self, feature_names: VectorLike = None, n_terms: int = 10) -> Topics:
-        """Return the words of the topics in all slices together."""
+        """Return the words of the topics over all slices."""
         names = self.feature_names if feature_names is None else feature_names
         topics = make_topics(self.components, names, n_terms)
         return topics.named(self.topic_names) if self.topic_names else topics
 
     def terms(self, slice: object, kind: Kind = "increase") -> Topics:
-        """Return the words of every topic in a slice.
+        """Return the words of each topic in a slice.
 
         Parameters
         ----------
         slice : int, datetime64, date or str
             Number of the slice, or its beginning, such as "2004-12".
         kind : {"increase", "top"}
-            The words that are more there than in all slices, or the most frequent ones, which
-            seldom change.  A slice without documents has none.
+            The words that are more frequent than in all slices, or the most frequent words, which
+            rarely change.  A slice without documents has none.
         """
         check_option(kind, "kind", get_args(Kind))
         number = self._number(slice)
@@ -136,7 +136,7 @@ class TopicsOverTime:
         return Topics(found)
 
     def documents(self, slice: object, topic: int, n_documents: int = 5) -> Array:
-        """Return the rows of documents of a slice by falling `typicality`, without those of 0."""
+        """Return the documents (rows) of a slice by decreasing `typicality`, if above 0."""
         rows = np.flatnonzero(self.document_slices == self._number(slice))
         k = check_integer(topic, "topic", 0, len(self.components) - 1)
         rows = rows[self.typicality[rows, k] > 0]
@@ -144,7 +144,7 @@ class TopicsOverTime:
         return np.asarray(rows[order[: check_integer(n_documents, "n_documents", 1)]])
 
     def peaks(self, window: int = 1, period: int | None = None) -> Records[Peak]:
-        """Return when every topic is most prevalent, as :meth:`DynamicTopics.peaks`."""
+        """Return when each topic is most prevalent; see :meth:`DynamicTopics.peaks`."""
         return peaks_of(self.prevalence, self.slices, self.freq, window, period)
 
     def to_rows(self, part: Part = "prevalence") -> Records[dict[str, Any]]:
@@ -169,11 +169,11 @@ class TopicsOverTime:
         )
 
     def to_frame(self, part: Part = "prevalence") -> Any:
-        """Return a table of :meth:`to_rows` (needs pandas)."""
+        """Return :meth:`to_rows` as a pandas DataFrame (needs pandas)."""
         return self.to_rows(part).to_frame()
 
     def plot(self, **options: Any) -> Figure:
-        """Draw the prevalence by :func:`ssnmf_fast.plotting.topics_over_time`."""
+        """Draw the prevalence with :func:`ssnmf_fast.plotting.topics_over_time`."""
         return draw(self, **options)
 
 
@@ -187,24 +187,24 @@ def topics_over_time(
     by: VectorLike = None,
     n_terms: int = 10,
 ) -> TopicsOverTime:
-    """Return how prevalent the topics of a fitted model are over time, and how words change.
+    """Return the prevalence of the topics of a fitted model over time, and their words.
 
     Parameters
     ----------
     model : fitted estimator
-        With ``transform`` and `components_`: also scikit-learn's NMF and LatentDirichletAllocation.
+        With ``transform`` and `components_`; also scikit-learn's NMF and LatentDirichletAllocation.
     X : array_like or scipy.sparse, shape (n, m)
-        Documents x terms, of the fit or others; in memory.
+        Documents x terms, of the fit or new, in memory.
     times : array_like, shape (n,)
-        When each document is from, as in :meth:`DynamicTopics.fit`.
+        Dates of the documents, as in :meth:`DynamicTopics.fit`.
     freq : str or int
         Length of the slices, or their number, as in :class:`DynamicTopics`.
     feature_names : array_like of str, shape (m,), optional
         Names of the features; by default the columns of the data frame of the fit.
     by : array_like, shape (n,) or (n, k), optional
-        Classes of the documents, for `by_class`; None and NaN are left out there.
+        Classes of the documents, for `by_class`; None and NaN are ignored.
     n_terms : int
-        Number of words of every topic in a slice.
+        Number of words per topic and slice.
 
     Returns
     -------
@@ -212,13 +212,13 @@ def topics_over_time(
 
     Notes
     -----
-    The share of a topic is its part of the squared length of a document, ``(s_k |a_k|)^2`` over the
-    sum of all topics'.  Weights that sum to 1, as LatentDirichletAllocation's, are shares.
+    The share of a topic in a document is its squared length, ``(s_k |a_k|)^2``, divided by the sum
+    over topics.  Weights that sum to 1, such as LatentDirichletAllocation's, are used as shares.
 
-    The words of a slice are the topics after one multiplicative update to its documents, by the
-    I-divergence with the shares fixed.  They are smoothed: other slices count, 0.8 times less for
-    each step, and so does the mean slice.  Words that increase have the largest ``h log(h / g)``,
-    for frequencies h in the slice and g in all.
+    The words of a slice are the topics after one multiplicative update on its documents, for the
+    I-divergence and fixed shares.  They are smoothed: other slices have weights that fall by a
+    factor of 0.8 per step, and the mean slice is added.  Words that increase have the largest
+    ``h log(h / g)`` for frequencies h in the slice and g in all slices.
 
     Examples
     --------
@@ -237,9 +237,9 @@ def topics_over_time(
         raise TypeError(f"model must be fitted, and have components_ (r, m); got {short(model)}.")
     refuse_on_disk(X, "topics_over_time")
     if type(X).__module__.startswith("dask."):
-        raise TypeError("X is a Dask array, and topics_over_time needs it in memory: X.compute().")
+        raise TypeError("X is a Dask array, but topics_over_time needs it in memory: X.compute().")
     if np.min(components) < 0:
-        raise ValueError("model has components_ below 0, which are no topics; use NMF or LDA.")
+        raise ValueError("model has negative components_; use NMF or LDA.")
     read, clean = read_times(times, first=getattr(model, "date_order_", "any")), check_data(X, 1)
     (n, m), members = clean.shape, None
     if by is not None:
@@ -261,10 +261,8 @@ def topics_over_time(
         for k, label in enumerate(members.classes.tolist()):
             some = known[:, [k]].nonzero()[0]
             of_class = Slices(cuts.starts, cuts.of[some])
-            by_class[label], class_sizes[label] = (
-                mean_shares(shares[some], of_class),
-                of_class.sizes,
-            )
+            by_class[label] = mean_shares(shares[some], of_class)
+            class_sizes[label] = of_class.sizes
     documents = clean if sp.issparse(clean) else sp.csr_array(np.nan_to_num(clean))
     named = model._topic_names() if own and hasattr(model, "topic_names_") else []
     typicality = shares * np.asarray(unit_rows(documents) @ unit_rows(A).T)

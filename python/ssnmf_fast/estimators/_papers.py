@@ -33,11 +33,11 @@ from ._training_data import labels_for_training
 @complete_docstring
 @dataclass(eq=False, repr=False)
 class ConstrainedNMF(ReadoutPredictions):
-    """Constrained NMF (CNMF) of Liu and Wu: all labeled samples of a class share one row of S.
+    r"""Constrained NMF (CNMF) of Liu and Wu: all labeled samples of a class share one row of S.
 
-    Minimizes ``sum W .* d(X, S A)`` with S = G P, where G (n x (k + number of unlabeled samples))
-    sends every labeled sample to the row of its class in P, and others to rows of their own [1]_.
-    There is no weight to choose: labels are hard constraints.
+    Minimizes :math:`\sum W \odot d(X, S A)` with S = G P, where P has a row for each class and each
+    unlabeled sample, and G assigns the samples to rows [1]_.  Labels are hard constraints, without
+    a weight to choose.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ class ConstrainedNMF(ReadoutPredictions):
     Notes
     -----
     `y` in :meth:`fit` holds a class label for each sample, or -1, None or NaN for an unlabeled one.
-    Samples that share a row count as one, their weighted mean, so that many labels make a fit fast.
+    Samples that share a row are replaced by their weighted mean; many labels make a fit fast.
 
     References
     ----------
@@ -89,9 +89,9 @@ class ConstrainedNMF(ReadoutPredictions):
     def _grouped(
         self, X: Matrix, y: LabelsLike, X_weights: WeightsLike, loss: LossName
     ) -> tuple[ClassLabels, Array, Any]:
-        """Return labels, the row of P for every sample, and the means, weights and loss of rows.
+        """Return labels, the rows of P of the samples, and the means, weights and loss of rows.
 
-        Classes have the first rows of P, and unlabeled samples one each after them.
+        The first rows of P are those of the classes; each unlabeled sample has one of the others.
         """
         require(self, X, y)
         labels = ClassLabels(y, self.unlabeled)
@@ -135,44 +135,44 @@ class ConstrainedNMF(ReadoutPredictions):
 @complete_docstring
 @dataclass(eq=False, repr=False)
 class TopicSupervisedNMF(NamedTopics):
-    """Topic-supervised NMF (TS-NMF): labels restrict the topics of their documents.
+    r"""Topic-supervised NMF (TS-NMF): labels restrict the topics of their documents.
 
-    Minimizes ``sum W .* d(X, (S .* T) A)`` [1]_, where T (n x r) is 1 where a document may have a
-    topic: everywhere for unlabeled documents, for labeled ones only at their labels.
+    Minimizes :math:`\sum W \odot d(X, (S \odot T) A)` [1]_, where T (n x r) is 1 for the topics
+    that a document may have: all for unlabeled documents, only the labels for labeled documents.
 
     Parameters
     ----------
     n_free_topics : int
         Number of topics without a name, at least 0, which only unlabeled documents may have.
     labeled_weight : "inverse-rate" or float
-        Weight of the loss of a labeled document; that of an unlabeled one is 1.  "inverse-rate",
-        the paper's, is the number of documents divided by that of labeled ones.
+        Weight of labeled documents; unlabeled documents have weight 1.  "inverse-rate", as in the
+        paper, is the number of documents divided by that of labeled documents.
     init : {"random-acol", "random", "nndsvda"} or tuple of arrays
-        As in :class:`NMF`; "random-acol", the paper's: means of a few random documents.
+        As in :class:`NMF`; "random-acol", as in the paper, takes means of a few random documents.
     topic_names : sequence, optional
-        All named topics in the order that they are to have; by default those of `y`, sorted.
+        All named topics in the desired order; by default those of `y`, sorted.
 
     Attributes
     ----------
     topic_names_, classes_ : ndarray, shape (k,)
         The named topics: the first k of the r components.
     representation_ : ndarray, shape (n, r)
-        Factor S of the fit: zero where a document may not have a topic.
+        Factor S of the fit; zero for topics that a document may not have.
 
     See Also
     --------
-    SSNMFClassifier : Topics that predict labels, instead of being named by them.
+    SSNMFClassifier : Topics that predict labels.
 
     Notes
     -----
     `y` in :meth:`fit` is one of
 
-    - a list with a list of topics for each document, empty or None for an unlabeled one;
+    - a list with a list of topics for each document, empty or None for unlabeled documents;
     - one topic for each document, or -1, None or NaN;
-    - a matrix (n, k) of 0 and 1 (array, data frame or sparse), with a row of zeros, of -1 or of NaN
-      for an unlabeled document; topics have the names of its columns, or 0 ... k - 1.
+    - a matrix (n, k) of 0 and 1 (array, data frame or sparse), with rows of zeros, -1 or NaN for
+      unlabeled documents; topics have the names of its columns, or 0 ... k - 1.
 
-    :meth:`predict` returns topics or, where `y` held lists or a matrix, a matrix (n, k) of 0 and 1.
+    :meth:`predict` returns topics or, if `y` held lists or a matrix, a matrix (n, k) of 0 and 1.
 
     References
     ----------
@@ -216,16 +216,15 @@ class TopicSupervisedNMF(NamedTopics):
     def _inputs(
         self, X: Matrix, y: LabelsLike, X_weights: WeightsLike, names: Any
     ) -> tuple[LabelLists, dict[str, Any]]:
-        """Return the topics of documents, and weights and the support that follow from them."""
+        """Return the topics of documents, and the weights and support for these."""
         require(self, X, y)
         lists = LabelLists(y, names, self.unlabeled)
         rank = len(lists.names) + check_integer(self.n_free_topics, "n_free_topics", 0)
         weight, labeled = self.labeled_weight, lists.labeled
         if isinstance(weight, str):
             if weight != "inverse-rate":
-                raise ValueError(
-                    f"labeled_weight must be 'inverse-rate' or a number >= 0; got {short(weight)}."
-                )
+                expected = "labeled_weight must be 'inverse-rate' or a number >= 0"
+                raise ValueError(f"{expected}; got {short(weight)}.")
             weight = len(labeled) / labeled.sum()
         rows = np.where(labeled, check_real(weight, "labeled_weight"), 1.0)
         if (rows != 1).any():
@@ -239,7 +238,7 @@ class TopicSupervisedNMF(NamedTopics):
         return lists.support(rank)
 
     def _for_readout(self, X: Any, lists: LabelLists) -> tuple[Any, LabelLists]:
-        """Return the samples that the readout is to see, with their labels."""
+        """Return the samples for the readout, with their labels."""
         return X, lists
 
     def _known_targets(self, y: LabelsLike) -> tuple[Array, Array]:
@@ -256,26 +255,26 @@ FEATURES = ("inner-product", "representation")
 @complete_docstring
 @dataclass(eq=False, repr=False)
 class MarginNMF(ReadoutPredictions):
-    """NMF-alpha: a dictionary that also preserves what separates the classes.
+    r"""NMF-alpha: components that also preserve the separation of the classes.
 
-    Normal vectors of support vector machines, trained on the labeled samples, are differences of
-    combinations of samples, alpha^T X, with dual coefficients alpha (n x 2p).  The model minimizes
-    ``d(X, S A) + supervision_weight * d(alpha^T X, alpha^T S A)`` [1]_.
+    The normal vectors of p support vector machines, trained on the labeled samples, are differences
+    of combinations :math:`\alpha^T X` of samples, with dual coefficients alpha (n x 2p).  The model
+    minimizes :math:`d(X, S A) + \lambda d(\alpha^T X, \alpha^T S A)` [1]_.
 
     Parameters
     ----------
     supervision_weight : float, "auto" or "balanced"
-        Weight (lambda) of the preserved combinations, at least 0.  "auto" makes their sum that of
-        the data; try 0.1 to 100 times this, less for text with few labels, more for ranks below the
-        number of classes.  "balanced", the ratio of the losses at the start, is about twice that.
+        Weight (lambda) of the preserved combinations, at least 0.  "auto" scales their sum to that
+        of the data; try 0.1 to 100 times this, less for texts with few labels, more for fewer
+        components than classes.  "balanced", the ratio of the initial losses, is about twice that.
     C : float
-        Penalty of the machines on margin violations, above 0; not used where `alpha` is given.  The
-        labeled samples are scaled, by one number, to a mean squared length of 1.
+        Penalty of the machines on margin violations, above 0; ignored if `alpha` is given.  Labeled
+        samples are scaled by a common factor to a mean squared length of 1.
     features : {"inner-product", "representation"}
-        What :meth:`transform` returns: Z = S (A A^T)^{1/2}, whose inner products are those of S A
-        (eq. 5) and which may be negative, or S itself.
+        Result of :meth:`transform`: Z = S (A A^T)^{1/2}, which has the inner products of S A
+        (eq. 5) and may be negative, or S itself.
     solver : {"auto", "mm", "mu", "hals"}
-        As in :func:`ssnmf_fast.factorize`; "mu" is the paper's rule.
+        As in :func:`ssnmf_fast.factorize`; "mu" is the rule of the paper.
 
     Attributes
     ----------
@@ -291,9 +290,9 @@ class MarginNMF(ReadoutPredictions):
 
     Notes
     -----
-    `y` in :meth:`fit` holds a class label for each sample, or -1, None or NaN (a machine for every
-    pair of classes), or is an indicator matrix with rows of NaN (dense) or -1 for unlabeled samples
-    (a machine for each label); without it there are no predictions.  X must be complete.
+    `y` in :meth:`fit` holds a class label for each sample, or -1, None or NaN (one machine per pair
+    of classes), or is an indicator matrix with rows of NaN (dense) or -1 for unlabeled samples (one
+    machine per label); without it there are no predictions.  X must be complete.
 
     References
     ----------
@@ -339,14 +338,14 @@ class MarginNMF(ReadoutPredictions):
         X_weights: WeightsLike = None,
         alpha: MatrixLike | None = None,
     ) -> MarginNMF:
-        """Learn a dictionary from samples and the labels of some of them.
+        """Learn components from samples and the labels of some of them.
 
         Parameters
         ----------
         y : array_like, shape (n,) or (n, k)
-            Labels, as the class describes them.  With `alpha` they are optional and only predict.
+            Labels, see the class; with `alpha`, they are optional and used only for predictions.
         alpha : array_like or scipy.sparse, shape (n, q), optional
-            Nonnegative coefficients of other combinations to preserve, one in each column.
+            Nonnegative coefficients of other combinations to preserve, one per column.
         """
         self._learn(self._checked(X, reset=True), y, X_weights=X_weights, alpha=alpha)
         return self
@@ -389,7 +388,7 @@ class MarginNMF(ReadoutPredictions):
         return S if self.features == "representation" else S @ self._root(0.5).astype(S.dtype)
 
     def inverse_transform(self, X: npt.ArrayLike) -> Array:
-        """Return the data that features stand for, S A; for Z with a pseudo-inverse."""
+        """Map features back to data, S A; for Z with a pseudo-inverse."""
         if self.features == "representation":
             return super().inverse_transform(X)
         Z = self._checked_features(X)
@@ -409,7 +408,7 @@ def _root_mean_square(samples: Matrix) -> float:
     """Return the root mean squared length of samples; 1 for rows of zeros."""
     values = np.asarray(samples.data if sp.issparse(samples) else samples, dtype=np.float64)
     exponent = int(np.frexp(values.max(initial=0.0))[1])
-    values = np.ldexp(values, -exponent)  # so that no square leaves the range
+    values = np.ldexp(values, -exponent)  # squares would overflow or underflow
     total = float(np.sum(values**2))
     return float(np.ldexp(np.sqrt(total / samples.shape[0]), exponent)) if total > 0 else 1.0
 
@@ -417,7 +416,7 @@ def _root_mean_square(samples: Matrix) -> float:
 def dual_coefficients(
     X: Matrix, targets: ClassLabels | Indicators, C: float, length: float = 1.0
 ) -> sp.csr_array:
-    """Return alpha, (n, 2 p), of machines that see X / length: positive, then negative sides."""
+    """Return alpha, (n, 2 p), of p machines for X / length: positive sides, then negative sides."""
     if isinstance(targets, Indicators):
         known, members = np.flatnonzero(targets.complete), (targets.known != 0).T
         tasks = [(known[has], known[~has]) for has in members if has.any() and not has.all()]
@@ -426,24 +425,21 @@ def dual_coefficients(
         classes = [known[targets.codes == k] for k in range(len(targets.classes))]
         tasks = [(second, first) for first, second in combinations(classes, 2)]
     if not tasks:
-        raise ValueError(
-            "In y every label marks all labeled samples or none; expected a label that some of "
-            "them have and others do not."
-        )
+        raise ValueError("No label in y separates labeled samples: each marks all of them or none.")
     rows, columns, values = [], [], []
     for machine, (positive, negative) in enumerate(tasks):
         labeled = np.concatenate([positive, negative])
         sign = np.repeat([1, -1], [len(positive), len(negative)])
         samples = X[labeled].astype(np.float64)
-        # SciPy divides by a number as it multiplies by its inverse, which may overflow.
-        if sp.issparse(samples):  # with the 32-bit indices that LIBLINEAR takes
+        # SciPy would divide by multiplying with the inverse, which may overflow.
+        if sp.issparse(samples):  # with 32-bit indices, as LIBLINEAR requires
             places = (part.astype(np.int32) for part in (samples.indices, samples.indptr))
             samples = sp.csr_array((samples.data / length, *places), shape=samples.shape)
         else:
             samples = np.ascontiguousarray(samples / length)
         solver = LinearSVC(C=C, loss="squared_hinge", dual=False, max_iter=5000)
         scores = solver.fit(samples, sign).decision_function(samples)
-        # LIBLINEAR's solver of the dual draws from one random generator for all threads.
+        # Not from LIBLINEAR's dual solver, whose random generator is shared between threads.
         alpha = 2 * C * np.maximum(0, 1 - sign * scores)
         chosen = alpha > 0
         rows.append(labeled[chosen])

@@ -1,4 +1,4 @@
-"""Predictions by a readout, for every classifier; which samples to label next."""
+"""Predictions of classifiers by a readout, and suggestions of samples to label."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from ._readout import READOUT_ATTRIBUTES, LogisticReadout, Readout
 from ._training_data import TrainingLabels
 from ._views import Tables, View, check_tables, directions_of, filled, row_sums, view_of
 
-_LOOKED_AT = 10_000  # samples of a larger X, at least `n`
+_LOOKED_AT = 10_000  # samples that are considered, at least `n`
 _CANDIDATES = 2000  # the most uncertain of these, at least `n`
 _DIGITS = 9
 _SHARPNESS = 4  # power of a similarity: only near samples count
@@ -65,8 +65,8 @@ def suggest(model: Any, X: Matrix, X_weights: WeightsLike, n: int, tables: Table
 
 @one_blas_thread()
 def _covering(points: Array, unsure: Array, n: int) -> list[int]:
-    """Choose at most `n` points of the largest gain (lazy greedy cover); of equals the first."""
-    # Without the last digits, in which copies of a point may differ.
+    """Choose at most `n` points by a lazy greedy cover; the first of equal points."""
+    # Rounded, since copies of a point may differ in the last digits.
     similar = np.round(np.maximum(points @ points.T, 0), _DIGITS) ** _SHARPNESS
     unsure = np.round(unsure, _DIGITS)
     taken, gains, chosen = np.zeros(len(points)), similar @ unsure, []
@@ -92,13 +92,13 @@ def _has_readout(model: Any) -> bool:
     return True
 
 
-# Makes a method available, also to `hasattr`, unless the model has no readout.
+# Hides a method, also from `hasattr`, if the model has no readout.
 with_readout: Callable[[Method], Method] = available_if(_has_readout)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class ReadoutPredictions(ClassifierMixin, FactorizationBase):
-    """A dictionary that labels guide, with predictions for samples without labels."""
+    """Base of factorizations that are guided by labels and predict labels."""
 
     unlabeled: Any = "auto"
     _saved: ClassVar = READOUT_ATTRIBUTES
@@ -113,7 +113,7 @@ class ReadoutPredictions(ClassifierMixin, FactorizationBase):
     def _keep_predictions(
         self, X: Matrix, X_weights: WeightsLike, labels: TrainingLabels, classes: Array
     ) -> None:
-        """Fit the readout to checked data, and set what belongs to it."""
+        """Fit the readout to checked data, and set its attributes."""
         self._drop_readout()
         self.multilabel_, self.classes_, self.class_prior_ = labels.several, classes, labels.prior()
         if getattr(self, "predicts", True):
@@ -139,7 +139,7 @@ class ReadoutPredictions(ClassifierMixin, FactorizationBase):
             self.__dict__.pop(name, None)
 
     def _check_loaded(self) -> None:
-        """Raise ValueError for a model of a file with some of what predicts, but not all of it."""
+        """Raise ValueError if a loaded model has only a part of its readout."""
         needed = {"classes_", "class_prior_", "multilabel_"}
         missing = needed - vars(self).keys()
         if missing and (hasattr(self, "readout_") or missing != needed):
@@ -156,7 +156,7 @@ class ReadoutPredictions(ClassifierMixin, FactorizationBase):
         return self.readout_
 
     def _limits(self) -> Array | None:
-        """Return the probability above which each of several labels is predicted, (k,)."""
+        """Return the thresholds of the probabilities of several labels, (k,), or None."""
         return self.readout_.thresholds if self.multilabel_ else None
 
     def _ready(self, X: DataLike, side: TablesLike) -> tuple[Readout, Any, Tables]:
@@ -177,8 +177,8 @@ class ReadoutPredictions(ClassifierMixin, FactorizationBase):
         Returns
         -------
         ndarray, shape (n, k) or (n,)
-            Logits or, for the readouts "refit" and "joint", scores S B.  With two classes, second
-            minus first (of scores divided by their sum); with multiple labels, above the threshold.
+            Logits or, for the readouts "refit" and "joint", scores S B.  For two classes, second
+            minus first (of scores divided by their sum); for multiple labels, minus the threshold.
         """
         readout, scores = self._read(X, X_weights, side)
         return readout.decide(scores, self._limits())
@@ -187,14 +187,13 @@ class ReadoutPredictions(ClassifierMixin, FactorizationBase):
     def predict_proba(
         self, X: DataLike, *, X_weights: WeightsLike = None, side: TablesLike = None
     ) -> Array:
-        """Return the probability of every class or label.
+        """Return the probability of each class or label.
 
         Returns
         -------
         ndarray, shape (n, k)
-            Above 0 and below 1.  Those of the readouts "refit" and "joint" are scores S B divided
-            by their sum over the classes, `class_prior_` where all are zero; with multiple labels,
-            the scores clipped to the inside of (0, 1).
+            Inside (0, 1).  For the readouts "refit" and "joint", scores S B divided by their sum
+            over the classes, or `class_prior_` if all are zero; with multiple labels, clipped.
         """
         readout, scores = self._read(X, X_weights, side)
         return readout.proba(scores, self.multilabel_)
@@ -203,12 +202,7 @@ class ReadoutPredictions(ClassifierMixin, FactorizationBase):
     def predict_log_proba(
         self, X: DataLike, *, X_weights: WeightsLike = None, side: TablesLike = None
     ) -> Array:
-        """Return the logarithms of :meth:`predict_proba`.
-
-        Returns
-        -------
-        ndarray, shape (n, k)
-        """
+        """Return the logarithms of :meth:`predict_proba`."""
         return np.asarray(np.log(self.predict_proba(X, X_weights=X_weights, side=side)))
 
     @with_readout
@@ -220,7 +214,7 @@ class ReadoutPredictions(ClassifierMixin, FactorizationBase):
         Returns
         -------
         ndarray, shape (n,) or (n, k)
-            The most probable class; with multiple labels, 1 (int64) above the threshold.
+            The most probable class; with multiple labels, 1 (int64) if above the threshold.
         """
         readout, scores = self._read(X, X_weights, side)
         if self.multilabel_:
@@ -233,10 +227,7 @@ class ReadoutPredictions(ClassifierMixin, FactorizationBase):
     ) -> Explanation:
         """Return the contributions of topics, features, neighbors and tables to the scores.
 
-        Returns
-        -------
-        Explanation
-            Its ``top(i)`` prints those to the predicted class in sample i.
+        ``explain(X).top(i)`` prints those to the score of the predicted class of sample i.
         """
         readout, X, tables = self._ready(X, side)
         return explanation_of(self, readout, X, X_weights, tables)
@@ -245,31 +236,20 @@ class ReadoutPredictions(ClassifierMixin, FactorizationBase):
     def suggest(
         self, X: DataLike, n: int = 10, *, X_weights: WeightsLike = None, side: TablesLike = None
     ) -> Array:
-        """Choose samples that are worth labeling next.
-
-        They represent many samples of which the predictions are uncertain, each one others.
-
-        Parameters
-        ----------
-        n : int
-            How many to choose, at least 1.
+        """Choose samples to label next: different samples that represent many uncertain ones.
 
         Returns
         -------
         ndarray of int, shape (min(n, rows of X),)
-            Rows of X, the best first; of equal ones the first.  Samples without data come last.
+            Rows of X, the best first and empty samples last.
 
         Notes
         -----
-        The gain of a sample is the sum of the uncertainty of others times their similarity (fourth
-        power of the cosine in leading directions, else of roots of topic shares), less the gains of
-        the samples before it.  Uncertainty is 1 minus the difference of the two largest
-        probabilities, or the mean entropy of labels.  At most 10,000 samples are considered.
-
-        Raises
-        ------
-        ValueError, TypeError
-            For bad data or a bad number.
+        The gain of a sample is the sum of the uncertainties of all samples times their similarity
+        to it (the fourth power of the cosine in leading directions or, without these, of roots of
+        topic shares), less the gains of samples chosen before.  The uncertainty is 1 minus the
+        difference of the two largest probabilities, or the mean entropy of the labels.  At most
+        10,000 samples are considered.
 
         Examples
         --------
@@ -295,7 +275,7 @@ class ReadoutPredictions(ClassifierMixin, FactorizationBase):
         X_weights: WeightsLike = None,
         side: TablesLike = None,
     ) -> float:
-        """Return the accuracy; with multiple labels, the share of samples without a wrong label."""
+        """Return the accuracy; with multiple labels, all labels of a sample must be right."""
         predicted = self.predict(X, X_weights=X_weights, side=side)
         return score_labeled(predicted, *self._known_targets(y), sample_weight, accuracy_score)
 
@@ -310,16 +290,11 @@ class ReadoutPredictions(ClassifierMixin, FactorizationBase):
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class NamedTopics(ReadoutPredictions):
-    """A dictionary whose first topics have names, which are also classes of the samples."""
+    """Base of models whose first topics have names, which are also classes of the samples."""
 
     _saved: ClassVar = {"topic_names_": Saved("t"), "n_labeled_": COUNT}
 
     def get_feature_names_out(self, input_features: VectorLike = None) -> Array:
-        """Return the names of the topics; those of free ones are "free0", "free1", ...
-
-        Returns
-        -------
-        ndarray of str, shape (r,)
-        """
+        """Return the names of the topics; free topics are "free0", "free1", ..."""
         check_is_fitted(self)
         return np.array(self._topic_names(), dtype=object)

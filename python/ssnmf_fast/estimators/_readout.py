@@ -1,7 +1,7 @@
-"""The readout: what predicts from what a model sees of samples whose labels it does not know.
+"""The readout: predicts labels from features of samples.
 
-The factor S of a fit knows the labels, and new samples have none: the readout is fitted on features
-of the labeled samples that are computed without their labels, as those of new samples will be.
+The factor S of a fit depends on the labels, which new samples lack.  So the readout is fitted to
+features of the labeled samples that are computed without their labels, as for new samples.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from ._base import product
 from ._members import Linear, probabilities
 from ._views import N_DIRECTIONS, Tables, View, Votes, filled, row_blocks, row_sums, view_of
 
-# What is saved of a readout, and its axes.
+# The arrays of a readout that are saved, and their axes.
 _AXES = dict.fromkeys(("intercepts", "slopes", "offsets", "thresholds"), "k")
 _AXES["coefficients"] = "kp"
 _OPTIONAL = {"directions": "dm", "side": "kq"}
 _OF_VOTES = {"votes_points": "ve", "votes_scales": "v", "votes_chances": "vk", "votes_weight": "1"}
-_LEAST_CHANCE = 1e-13  # a threshold of 0 or 1 has no logit
+_LEAST_CHANCE = 1e-13  # thresholds of 0 and 1 have no logit
 _LEAST_SHARE = 1e-9  # of a class in a probability
 
 
@@ -35,11 +35,11 @@ _LEAST_SHARE = 1e-9  # of a class in a probability
 class LogisticReadout:
     """Weighted sum of the members of a committee; its scores are logits.
 
-    Linear members are one: `coefficients` (k, p) of the Hellinger coordinates of topic shares, of
-    scores along `directions` (d, m) and of rows of length 1, the latter two unless there are no
-    directions, and `intercepts` (k,).  `votes` of neighbors are added with their weight, and
-    by others the products of `side` (k, q) with tables of side information.  `slopes` and `offsets`
-    (k,) calibrate the logits; `thresholds` (k,) are probabilities above which labels are predicted.
+    `coefficients` (k, p) of the linear members are for the roots of topic shares and, if there are
+    `directions` (d, m), for scores along these and for rows of length 1; `intercepts` are (k,).
+    `votes` of neighbors, with their weight, and `side` (k, q), the coefficients of side tables, are
+    added.  `slopes` and `offsets` (k,) calibrate the logits; labels are predicted where their
+    probability exceeds `thresholds` (k,).
     """
 
     coefficients: Array
@@ -54,7 +54,7 @@ class LogisticReadout:
 
     @classmethod
     def of(cls, linear: Linear, n_topics: int, view: View, **others: Any) -> LogisticReadout:
-        """Return the readout of members, not yet calibrated."""
+        """Return an uncalibrated readout."""
         k = len(linear.intercepts)
         directions = None if view.directions is None else view.directions[:N_DIRECTIONS]
         sizes = (n_topics, *((0, 0) if directions is None else directions.shape))
@@ -64,7 +64,7 @@ class LogisticReadout:
         return cls(np.hstack(parts), linear.intercepts, *calibration, directions, **others)
 
     def linear(self, r: int) -> Linear:
-        """Return the parts of the coefficients, of which the first `r` are those of topics."""
+        """Return the parts of the coefficients for `r` topics."""
         if self.directions is None:
             return Linear(self.intercepts, self.coefficients)
         topics, scores, rows = np.split(self.coefficients, [r, r + len(self.directions)], axis=1)
@@ -74,7 +74,7 @@ class LogisticReadout:
     def logits(
         self, view: View, n_threads: int | None = None, of_neighbors: Array | None = None
     ) -> Array:
-        """Return calibrated logits without those of tables, (n, k)."""
+        """Return calibrated logits without tables, (n, k)."""
         assert view.shares is not None
         raw = self.linear(view.shares.shape[1]).logits(view)
         if self.votes is not None:
@@ -85,7 +85,7 @@ class LogisticReadout:
 
     @one_blas_thread()
     def of_tables(self, tables: Tables) -> dict[str, Array]:
-        """Return what each table adds to the logits before calibration, (n, k)."""
+        """Return the logits of each table before calibration, (n, k)."""
         if self.side is None:
             return {}
         ends = np.cumsum([table.shape[1] for table in tables.values()])
@@ -93,7 +93,7 @@ class LogisticReadout:
         return {name: np.asarray(table @ part.T) for (name, table), part in parts}
 
     def with_tables(self, logits: Array, tables: Tables) -> Array:
-        """Return calibrated logits (n, k) and what tables add to them."""
+        """Add the logits of tables to calibrated logits, (n, k)."""
         added = self.of_tables(tables).values()
         return np.asarray(logits + self.slopes * sum(added)) if added else logits
 
@@ -111,7 +111,7 @@ class LogisticReadout:
     def views(
         self, X: Matrix, X_weights: WeightsLike, S: Array, A: Array
     ) -> Iterator[tuple[slice, View]]:
-        """Yield bounded numbers of rows, and what is seen of these samples apart from topics."""
+        """Yield blocks of rows and the views of these samples, without topics."""
         if self.directions is None:
             yield slice(None), View()
             return
@@ -119,7 +119,7 @@ class LogisticReadout:
             yield rows, view_of(filled(block, S[rows], A, absent), self.directions)
 
     def decide(self, scores: Array, limits: Array | None) -> Array:
-        """Return what `decision_function` returns; for several labels, with their limits."""
+        """Return the result of `decision_function`; several labels have `limits`."""
         if limits is not None:
             lower, upper = (np.maximum(part, _LEAST_CHANCE) for part in (limits, 1 - limits))
             return np.asarray(scores - np.log(lower / upper))
@@ -139,7 +139,7 @@ class LogisticReadout:
 
 
 def empty_rows(model: Any, X: Matrix, shares: Array) -> tuple[Array, Array]:
-    """Return which samples there is nothing to see of, (n,), and the logits of the prior, (k,)."""
+    """Return which samples are empty, (n,), and the logits of the prior, (k,)."""
     prior = np.clip(model.class_prior_, 1e-9, 1 - 1e-9)
     logits = np.log(prior / (1 - prior) if model.multilabel_ else prior)
     return (row_sums(X) == 0) | ~shares.any(axis=1), logits
@@ -193,12 +193,12 @@ class SavedReadout(Saved):
         for part, array in value.items():
             Saved(axes[part], "finite").check(f"{name}.{part}", array, sizes)
             if array.dtype.kind != "f":
-                raise ValueError(f"{name}.{part} holds other than real numbers")
+                raise ValueError(f"{name}.{part} must hold real numbers")
         seen = sizes["d"] + sizes["m"] if "directions" in value else 0
         if sizes["p"] != sizes["r"] + seen:
-            raise ValueError(f"{name} has {sizes['p']} columns, which other arrays contradict")
+            raise ValueError(f"{name} has {sizes['p']} columns, inconsistent with other arrays")
         if "votes_points" in value and sizes["e"] != sizes.get("d"):
-            raise ValueError(f"{name} has points and directions that contradict each other")
+            raise ValueError(f"{name} has inconsistent points and directions")
 
     def restored(self, value: Any) -> LogisticReadout:
         parts = {name: array for name, array in value.items() if name not in _OF_VOTES}
@@ -209,7 +209,7 @@ class SavedReadout(Saved):
         return LogisticReadout(**parts)
 
 
-# What is saved of a readout, and of the classes that it predicts.
+# Saved attributes of the readout and its classes.
 READOUT_ATTRIBUTES = {
     "readout_": SavedReadout(optional=True),
     "class_shares_": Saved("rk", optional=True),
@@ -220,6 +220,6 @@ READOUT_ATTRIBUTES = {
 
 
 def _row_shares(scores: Array) -> Array:
-    """Divide the rows by their sums; scaled first, so that tiny scores cannot vanish."""
+    """Divide the rows by their sums, after scaling them so that tiny scores do not vanish."""
     scores = scores / scores.max(axis=1, keepdims=True)
     return np.asarray(scores / scores.sum(axis=1, keepdims=True))

@@ -38,35 +38,35 @@ _MOST_ITEMS = 20_000  # for neighbors, which need arrays of items x items
 @complete_docstring
 @dataclass(eq=False, repr=False)
 class Recommender(Estimator):
-    """Items that users will like, from what they have chosen, rated or counted.
+    r"""Recommend items to users, given the items that they have chosen, rated or used.
 
-    A weighted factorization of all pairs of users and items: pairs that were seen have their
-    values as targets, all others 0 with a small weight ([1]_, [2]_).  If `n_components`,
-    `unseen_weight` or `ridge` is "auto", a few settings are compared on a hidden tenth of the
-    pairs; numbers other than the defaults stay.
+    A weighted factorization of all pairs of users and items: observed pairs have their values as
+    targets, all other pairs 0 with a small weight ([1]_, [2]_).  If `n_components`, `unseen_weight`
+    or `ridge` is "auto", a few settings are compared on a hidden tenth of the pairs; the others are
+    kept unless they have their default.
 
     Parameters
     ----------
     n_components : int or "auto"
-        Rank r, at most an eighth of the users and of the items.
+        Number of components r, at most an eighth of the users and of the items.
     values : {"auto", "graded", "counts", "ones"}
-        What values are: ratings, of which low ones say that an item was not liked; counts, such as
-        plays; or nothing but that a pair was seen.  "auto" takes ones where all are equal, counts
-        for numbers from 0 that go beyond 10 and are mostly small, or of which half are the lowest,
-        at least 1, and else ratings.
+        "graded": ratings; users dislike items with low values.  "counts": numbers of uses, such as
+        plays.  "ones": values are ignored.  "auto" is "ones" if all values are equal, "counts" if
+        they range from 0 or more to above 10 and are mostly small, or if half of them equal the
+        lowest, which is at least 1, and otherwise "graded".
     nonnegative : bool
-        Whether the factors are nonnegative, so that :meth:`topics` can be read.
+        Whether the factors are nonnegative, as required by :meth:`topics`.
     unseen_weight : float or "auto"
-        Weight of all pairs together over that of the pairs that were seen; that of one pair is at
-        most 0.5.
+        Total weight of all pairs relative to that of the observed pairs; the weight of a single
+        pair is at most 0.5.
     ridge : float or "auto"
-        Penalty of the squares of the factors, for each unit of weight of a user or an item.
+        Penalty on the squares of the factors, per unit of weight of a user or item.
     neighbors : False or "auto"
-        Whether half of a score by similar items (EASE [3]_) is added, for at most 20,000 items.
+        Whether to add half of a score from similar items (EASE [3]_), for at most 20,000 items.
     max_iter : int
         Number of passes over users and items.
     random_state : None, int, Generator or RandomState
-        Seed of the start and of the pairs that are hidden.
+        Seed of the start and of the hidden pairs.
 
     Attributes
     ----------
@@ -75,16 +75,16 @@ class Recommender(Estimator):
     representation_ : ndarray, shape (n, r)
         Factor of the users.
     user_ids_, item_ids_ : ndarray, shapes (n,) and (m,)
-        Ids of users and items, sorted.
+        Sorted ids of users and items.
     pairs_ : scipy.sparse.csr_array, shape (n, m)
         Values of the pairs.
     values_ : {"graded", "counts", "ones"}
-        What they are.
+        Kind of the values.
     validation_ : list of Trial
-        What was tried, and its nDCG@10 at a hidden tenth of every user's pairs, popular items too;
-        empty unless one of the first three parameters is "auto".
+        Settings that were compared, and popular items, with nDCG@10 on a hidden tenth of each
+        user's pairs; empty if no parameter is "auto".
     unseen_weight_, ridge_, n_components_
-        What the model was fitted with.
+        Settings of the fit.
 
     See Also
     --------
@@ -93,11 +93,11 @@ class Recommender(Estimator):
 
     Notes
     -----
-    The objective is ``sum over seen pairs of (z - f.g)^2 + w sum over all pairs of (z - f.g)^2``
-    with ridges ``ridge (N_i + w m)`` of a user with N_i pairs, and so for items; w is
-    `unseen_weight` times the share of pairs that were seen.  Targets z: ratings from 0, the lowest,
-    to 1; ``log(1 + count)`` over its mean of the user; ones.  Each pass takes three steps of
-    conjugate gradients for every row [4]_, in float32.
+    The objective is :math:`\sum_{\mathrm{observed}} (z - f^T g)^2 + w \sum_{\mathrm{all}} (z - f^T
+    g)^2`, with ridge penalties ``ridge (N + w m)`` for a user with N pairs, and likewise for items;
+    w is `unseen_weight` times the share of observed pairs.  Targets z are ratings scaled from 0
+    (lowest) to 1, ``log(1 + count)`` divided by its mean for the user, or ones.  Each pass takes
+    three conjugate gradient steps per row [4]_, in float32.
 
     References
     ----------
@@ -140,14 +140,16 @@ class Recommender(Estimator):
         "item_ids_": Saved("m"),
         "values_": Saved(kind=str),
         "scale_": Saved(kind=list[float]),
-        "base_weight_": NUMBER,
-        "unseen_weight_": NUMBER,
-        "ridge_": NUMBER,
-        "n_components_": COUNT,
-        "n_features_in_": COUNT,
-        "n_iter_": COUNT,
+        **dict.fromkeys(("base_weight_", "unseen_weight_", "ridge_"), NUMBER),
+        **dict.fromkeys(("n_components_", "n_features_in_", "n_iter_"), COUNT),
         "validation_": Saved(kind=list[Trial]),
     }
+    _of_methods: ClassVar = """
+    Parameters
+    ----------
+    X : scipy.sparse or array_like, shape (n, m)
+        Values of pairs, as `users` of :meth:`fit`.
+    """
 
     def fit(
         self,
@@ -162,16 +164,16 @@ class Recommender(Estimator):
         Parameters
         ----------
         users : array_like of ids, DataFrame or scipy.sparse of shape (n, m)
-            The user of every pair; or a table of pairs; or a matrix with a stored entry for every
-            pair, whose ids are the numbers of rows and columns.  Of an array (n, m) entries other
-            than 0 and NaN are pairs.
+            The user of each pair; or a table of pairs; or a matrix with pairs as stored entries,
+            whose ids are the numbers of rows and columns.  In a dense array, pairs are the entries
+            other than 0 and NaN.
         items : array_like of ids, optional
-            The item of every pair.
+            The item of each pair.
         values : array_like, optional
-            The value of every pair; without it a pair is counted.
+            The value of each pair; by default, pairs are counted.
         columns : sequence of str, optional
             Names of the columns of users, items and, optionally, values in a DataFrame; by default
-            those of "user", "item" and "rating" that are there.
+            "user", "item" and, if it exists, "rating".
         """
         known = pairs.read_pairs(users, items, values, columns)
         X, kinds = known.X, ("auto", "graded", "counts", "ones")
@@ -196,14 +198,17 @@ class Recommender(Estimator):
         F, G = factors.factorize_pairs(Z, setting, passes, rng, threads)
         self.representation_, self.components_ = F, np.ascontiguousarray(G.T)
         self.__dict__.pop("item_weights_", None)  # of an earlier fit
-        if self._takes_neighbors(Z):
+        if self.neighbors and Z.shape[1] <= _MOST_ITEMS:
             self.item_weights_ = factors.item_weights(Z)
+        elif self.neighbors:
+            limit = f"neighbors supports at most {_MOST_ITEMS} items, not {Z.shape[1]}"
+            warn_user(f"{limit}; only the factors are used.", UserWarning)
         if self.verbose:
             print(f"values: {self.values_}, {self.n_components_} components", file=sys.stderr)
         return self
 
     def _setting(self, most: int) -> tuple[Setting, bool]:
-        """Return the setting to begin with, and whether parts of it are to be validated."""
+        """Return the first setting, and whether parts of it are validated."""
         given = self.n_components, self.unseen_weight, self.ridge
         auto = [isinstance(one, str) and one == "auto" for one in given]
         rank = _RANK if auto[0] else check_integer(self.n_components, "n_components", 1)
@@ -218,71 +223,44 @@ class Recommender(Estimator):
         return pairs.targets(X, kind, (self.scale_[0], self.scale_[1]))
 
     def _relevant(self, X: sp.csr_array) -> Array:
-        """Return which pairs a list should have: of ratings those above the mean."""
+        """Return which pairs are relevant: all, or ratings above the mean."""
         if self.values_ != "graded":
             return np.ones(X.nnz, dtype=bool)
         return np.asarray(self.pairs_.data.mean() < X.data)
 
     def _tried(self, setting: Setting) -> list[Setting]:
-        """Return the settings to validate; numbers other than the defaults stay."""
+        """Return the settings to validate; numbers other than the defaults are kept."""
         fixed = self.unseen_weight not in ("auto", _UNSEEN), self.ridge not in ("auto", _RIDGE)
-        several = (
-            setting._replace(
-                unseen_weight=setting.unseen_weight if fixed[0] else unseen,
-                ridge=setting.ridge if fixed[1] else ridge,
-            )
+        tried = dict.fromkeys(
+            (setting.unseen_weight if fixed[0] else unseen, setting.ridge if fixed[1] else ridge)
             for unseen, ridge in _TRIED
         )
-        return list(dict.fromkeys(several))
-
-    def _takes_neighbors(self, Z: sp.csr_array) -> bool:
-        if self.neighbors and Z.shape[1] > _MOST_ITEMS:
-            what = f"{Z.shape[1]} items are more than the {_MOST_ITEMS} that neighbors can take"
-            warn_user(f"{what}: the factors are used alone.", UserWarning)
-        return bool(self.neighbors) and Z.shape[1] <= _MOST_ITEMS
+        return [setting._replace(unseen_weight=unseen, ridge=ridge) for unseen, ridge in tried]
 
     def fold_in(self, histories: Any) -> Array:
-        """Return the factor of new users, from what they have chosen.
+        """Return the factor of new users from their histories.
 
         Parameters
         ----------
         histories : dict or scipy.sparse of shape (k, m)
-            {name: items} or {name: {item: value}}; items that the fit does not know are ignored.
-            Or a matrix of values with the columns of the fit.
+            {name: items} or {name: {item: value}}; unknown items are ignored.  Or a matrix of
+            values with the columns of the fit.
 
         Returns
         -------
         ndarray, shape (k, r)
-            As for the users of the fit, the items fixed; zeros for a user without known items.
+            Fitted with the items fixed; zeros for a user without known items.
         """
         check_is_fitted(self)
         return self._folded(self._targets(pairs.read_histories(histories, self.item_ids_)[1]))
 
     def fit_transform(self, X: Any, y: None = None) -> Array:
-        """Fit to a matrix of users and items, and return the factor of the users.
-
-        Parameters
-        ----------
-        X : scipy.sparse or array_like, shape (n, m)
-            Values, as `users` of :meth:`fit`.
-        y : ignored
-            Present for the conventions of scikit-learn.
-        """
+        """Fit to a matrix of users and items, and return the factor of the users."""
         del y
         return np.asarray(self.fit(X).representation_)
 
     def transform(self, X: Any) -> Array:
-        """Return :meth:`fold_in` of a matrix of users and items.
-
-        Parameters
-        ----------
-        X : scipy.sparse or array_like, shape (k, m)
-            Values, with the columns of the fit.
-
-        Returns
-        -------
-        ndarray, shape (k, r)
-        """
+        """Return the factor of users, by :meth:`fold_in`."""
         return self.fold_in(X)
 
     def _folded(self, Z: sp.csr_array) -> Array:
@@ -305,22 +283,22 @@ class Recommender(Estimator):
         Parameters
         ----------
         users : array_like of ids, dict or scipy.sparse, optional
-            Users of the fit (None: all), or histories of others as in :meth:`fold_in`.  Users that
-            the fit does not know, and those without known items, get popular items.
+            Users of the fit (None: all), or histories as in :meth:`fold_in`.  Unknown users, and
+            users without known items, get popular items.
         n : int
-            Number of items for each user, at least 1, and at most all.
+            Maximum number of items per user, at least 1.
         exclude_seen : bool
-            Whether items that the user has are left out.
+            Whether to leave out the items of the user.
         items : array_like of ids, optional
             Items to choose from; None is all.
         popularity : float
-            Scores are divided by this power of the popularity of the item; 0.1 makes lists a little
-            less popular, at a cost of 1 to 3 % of nDCG.
+            Scores are divided by this power of the popularity of the item; 0.1 recommends slightly
+            less popular items, at a cost of 1 to 3 % of nDCG.
 
         Returns
         -------
         Recommendations
-            Best first; items with equal scores in the order of `item_ids_`.
+            Best first; items with equal scores are in the order of `item_ids_`.
         """
         check_is_fitted(self)
         n, power = check_integer(n, "n", 1), check_real(popularity, "popularity")
@@ -332,7 +310,7 @@ class Recommender(Estimator):
             allowed = pairs.places_of(items, self.item_ids_)
             if (allowed < 0).any():
                 one = list(items)[int((allowed < 0).argmax())]  # type: ignore[arg-type]
-                raise ValueError(f"items has {short(one)}, which the fit has not seen.")
+                raise ValueError(f"items has {short(one)}, which is not in the fit.")
             if not len(allowed):
                 raise ValueError("items is empty; give at least one, or None for all.")
             allowed = np.unique(allowed)
@@ -346,7 +324,7 @@ class Recommender(Estimator):
         return Recommendations(names, chosen, values, ~model.users)
 
     def _asked(self, users: Any) -> tuple[list[Any], sp.csr_array, Array]:
-        """Return names, values and factor of users."""
+        """Return the names, values and factor of users."""
         if users is None:
             return self.user_ids_.tolist(), self.pairs_, self.representation_
         if isinstance(users, dict) or np.ndim(users) == 2 or sp.issparse(users):
@@ -367,7 +345,7 @@ class Recommender(Estimator):
         return lists.Scores(F, G, Z, W, lists.popularity(self.pairs_), power)
 
     def similar_items(self, item: Any, n: int = 10) -> Records[tuple[Any, float]]:
-        """Return the items whose factors have the largest cosines with that of an item.
+        """Return the items whose factors have the largest cosines with the factor of an item.
 
         Parameters
         ----------
@@ -392,23 +370,23 @@ class Recommender(Estimator):
     def _item(self, item: Any) -> int:
         place = int(pairs.places_of([item], self.item_ids_)[0])
         if place < 0:
-            raise ValueError(f"item is {short(item)}, which the fit has not seen.")
+            raise ValueError(f"item is {short(item)}, which is not in the fit.")
         return place
 
     def explain(self, user: Any, item: Any) -> Reasons:
-        """Return what the items of a user, and the components, add to the score of an item.
+        """Return the contributions of a user's items, and of components, to an item's score.
 
         Parameters
         ----------
         user : id or dict
-            A user of the fit, or a history {item: value} of somebody else.
+            A user of the fit, or a history {item: value}.
         item : id
             An item of the fit.
 
         Returns
         -------
         Reasons
-            The score without neighbors; the shares of items and of parts both sum to it.
+            The score without neighbors, and the contributions of items and of components to it.
         """
         check_is_fitted(self)
         asked = {"user": user} if isinstance(user, dict) else [user]
@@ -437,12 +415,12 @@ class Recommender(Estimator):
         columns: Iterable[str] | None = None,
         k: int = 10,
     ) -> Records[dict[str, Any]]:
-        """Return how good the lists are for pairs that the fit has not seen.
+        """Evaluate recommendations on pairs that are not in the fit.
 
         Parameters
         ----------
         users, items, values, columns
-            Pairs, as in :meth:`fit`; of ratings those above the mean of the fit are relevant.
+            Pairs, as in :meth:`fit`; ratings above the mean of the fit are relevant.
         k : int
             Length of the lists.
 
@@ -457,20 +435,17 @@ class Recommender(Estimator):
         names, X, F = self._asked(test.user_ids)
         place = pairs.places_of(test.item_ids, self.item_ids_)
         m = len(self.item_ids_)
-        place[place < 0] = m + np.arange(np.count_nonzero(place < 0))  # relevant, and never found
+        place[place < 0] = m + np.arange(np.count_nonzero(place < 0))  # relevant, never recommended
         relevant = test.X.tocoo()
         likes = self._relevant(test.X)
         parts = np.ones(int(likes.sum())), (relevant.row[likes], place[relevant.col[likes]])
         relevant = sp.csr_array(sp.coo_array(parts, (len(names), max(m, int(place.max()) + 1))))
         if not relevant.nnz:
-            raise ValueError("No pair is relevant: all ratings are at most the mean of the fit's.")
+            raise ValueError("No pair is relevant: no rating is above the mean rating of the fit.")
         model, threads = self._scores(X, F, 0.0), resolve_threads(self.n_threads)
-        sides = {
-            type(self).__name__: model.block,
-            "popular items": lists.popular_scores(model.popularity),
-        }
+        popular = lists.popular_scores(model.popularity)
         rows: list[dict[str, Any]] = []
-        for name, scores in sides.items():
+        for name, scores in ((type(self).__name__, model.block), ("popular items", popular)):
             found, _ = lists.best_items(scores, (len(names), m), k, X, None, threads)
             measures = {
                 "ndcg": ranking.ndcg(found, relevant, k),
@@ -484,18 +459,8 @@ class Recommender(Estimator):
         return Records(rows)
 
     def topics(self, n_terms: int = 10) -> Topics:
-        """Return the items of every component, the largest first; of nonnegative factors.
-
-        Parameters
-        ----------
-        n_terms : int
-            Number of items of a component, at least 1.
-
-        Returns
-        -------
-        Topics
-        """
+        """Return the items with the largest weights in each component, if nonnegative."""
         check_is_fitted(self)
         if not self.nonnegative:
-            raise ValueError("components of any sign have no topics; fit with nonnegative=True.")
+            raise ValueError("topics needs nonnegative components; fit with nonnegative=True.")
         return make_topics(self.components_, self.item_ids_.astype(str), n_terms)

@@ -1,4 +1,4 @@
-"""Estimator :class:`SeededTopics`: topics that the user describes by words."""
+"""Estimator :class:`SeededTopics`: topics described by seed words."""
 
 from __future__ import annotations
 
@@ -34,18 +34,18 @@ from ._readout import LogisticReadout
 from ._training_data import TrainingLabels, surest
 from ._views import directions_of, row_sums, view_of
 
-_LABEL_WEIGHT = 20.0  # where a predicted label has 1
-_STEPS = 5  # more of them may leave the seeds behind
-_TOTAL = 20.0  # of the features of a sample: long samples are no surer than short ones
+_LABEL_WEIGHT = 20.0  # relative to a predicted label
+_STEPS = 5  # with more steps, topics may drift from their seeds
+_TOTAL = 20.0  # sum of the features of a sample, so that long samples are not more certain
 _SMOOTHING = 0.05
-_HELD = 5  # iterations in which named topics stay as they are, and free ones adapt
+_HELD = 5  # iterations in which named topics are fixed and free topics adapt
 _FREE = 10  # iterations in which all topics adapt
-_SURE = 0.5  # share of the samples of each topic that keep to it in the factorization
-_SLOPE = 3.0  # of the logits of naive Bayes, which is less sure than right
+_SURE = 0.5  # share of the samples of each topic that are restricted to it
+_SLOPE = 3.0  # of the logits of naive Bayes, which is underconfident
 
 
 class Vocabulary:
-    """Features by name or by number; names that X does not have are collected."""
+    """Features by name or by number; unknown names are collected."""
 
     def __init__(self, feature_names: VectorLike, n_features: int) -> None:
         self.n_features = n_features
@@ -53,7 +53,7 @@ class Vocabulary:
         self._positions: dict[str, int] | None = None
         if feature_names is not None:
             names = names_of(feature_names, n_features)
-            # Of two spellings of one name the first; a name as it is written comes before both.
+            # The first of several spellings of a name; an exact match takes precedence.
             pairs = [(name, i) for i, name in enumerate(names)]
             self._positions = {nfc(name): i for name, i in reversed(pairs)} | dict(pairs)
 
@@ -71,28 +71,26 @@ class Vocabulary:
                 wanted = "expected names or numbers of features"
                 raise TypeError(f"{where} holds {short(feature)}; {wanted}.")
             if self._positions is None:
-                hint = "X has no names of features. Give feature_names, or numbers of columns."
-                raise ValueError(f"{where} holds the name {short(feature)}, and {hint}")
+                hint = "X has no feature names. Give feature_names, or numbers of columns."
+                raise ValueError(f"{where} holds the name {short(feature)}, but {hint}")
             pairs.append((feature, self._positions.get(feature, self._positions.get(nfc(feature)))))
             if pairs[-1][1] is None:
                 self.unknown.append(feature)
         return pairs
 
     def take_unknown(self, where: str) -> list[str]:
-        """Return the unknown names so far, with a warning, and forget them."""
+        """Return and clear the unknown names, with a warning."""
         unknown, self.unknown = self.unknown, []
         if unknown:
-            warn_user(
-                f"{where} has features that X does not have, which are left out: "
-                f"{listed(unknown)}. Check the spelling, and how the vectorizer changes words.",
-                UserWarning,
-            )
+            hint = "Check the spelling, and how the vectorizer changes words."
+            text = f"{where} has features that are not in X and are ignored: {listed(unknown)}."
+            warn_user(f"{text} {hint}", UserWarning)
         return unknown
 
 
 @dataclass(frozen=True)
 class Seeds:
-    """Seeds of k topics, and the features that they may have: (k, m)."""
+    """Seeds of k topics, and their allowed features, (k, m)."""
 
     names: list[Any]
     strengths: sp.csr_array  # rows sum to 1, or are 0 for a topic without seeds
@@ -101,13 +99,13 @@ class Seeds:
 
     @classmethod
     def read(cls, topics: object, without: object, names: VectorLike, n_features: int) -> Seeds:
-        """Check seeds and forbidden features of topics, and warn of unknown names."""
+        """Check seeds and forbidden features of topics, and warn about unknown names."""
         seeds = _checked(topics, "seeds")
         forbidden = {nfc(k): features for k, features in _checked(without, "forbidden").items()}
         strange = [name for name in forbidden if name not in set(map(nfc, seeds))]
         if strange:
-            topic = short(strange[0])
-            raise ValueError(f"forbidden has the topic {topic}; seeds: {listed([*seeds])}.")
+            text = f"forbidden has the topic {short(strange[0])}, which is not in seeds"
+            raise ValueError(f"{text}: {listed([*seeds])}.")
         vocabulary = Vocabulary(names, n_features)
         rows = [_strengths(features, name, vocabulary) for name, features in seeds.items()]
         unknown = vocabulary.take_unknown("seeds")
@@ -117,15 +115,15 @@ class Seeds:
             for feature, position in vocabulary.positions(forbidden.get(nfc(name), ()), where):
                 if position is None:
                     continue
-                if isinstance(seeds[name], np.ndarray):  # of an earlier model, which had it
+                if isinstance(seeds[name], np.ndarray):  # weights of all features
                     rows[k].pop(position, None)
                 elif position in rows[k]:
                     both = f"a seed of the topic {short(name)} and forbidden in it"
-                    raise ValueError(f"{short(feature)} is {both}. Take it out of one.")
+                    raise ValueError(f"{short(feature)} is both {both}; remove it from one.")
                 allowed[k, position] = False
         vocabulary.take_unknown("forbidden")
         matrix = sp.lil_array((len(rows), n_features))
-        for k, row in enumerate(rows):  # divided by their sums: long lists count as short ones
+        for k, row in enumerate(rows):  # divided by their sums: lengths of lists do not matter
             total = sum(row.values())
             for position, strength in row.items():
                 if strength > 0:
@@ -141,12 +139,12 @@ def _checked(topics: object, name: str) -> Mapping[Any, Any]:
         raise TypeError(f"{name} must be a dict, such as {example}; got {short(topics)}.")
     twice = [topic for topic, count in Counter(map(nfc, topics)).items() if count > 1]
     if twice:
-        raise ValueError(f"{name} has the topic {short(twice[0])} twice. Merge the two.")
+        raise ValueError(f"{name} has the topic {short(twice[0])} twice; merge them.")
     return topics
 
 
 def _strengths(features: Matrix, name: object, vocabulary: Vocabulary) -> dict[int, float]:
-    """Return the strength of every seed of a topic, by the number of the feature."""
+    """Return the strengths of the seeds of a topic, by the numbers of the features."""
     where = f"seeds[{short(name)}]"
     if isinstance(features, np.ndarray) and features.dtype.kind == "f":  # a row of a model
         row = border.check_vector(features, where, vocabulary.n_features, np.float64)
@@ -157,7 +155,7 @@ def _strengths(features: Matrix, name: object, vocabulary: Vocabulary) -> dict[i
         strength = features[feature] if graded else 1.0
         number = border.check_real(strength, f"{where}[{short(feature)}]")
         if number == 0:
-            hint = "a strength is above 0. Leave the feature out, or put it into forbidden."
+            hint = "strengths must be above 0. Leave the feature out, or add it to forbidden."
             raise ValueError(f"{where}[{short(feature)}] is 0; {hint}")
         if position is not None:
             if graded and strengths.get(position, number) != number:
@@ -188,8 +186,8 @@ def topics_of_samples(X: Matrix, seeds: Seeds, members: Array) -> Array:
 
 @one_blas_thread()
 def _evidence(X: Matrix, seeds: Seeds, members: Array) -> tuple[Any, Array]:
-    """Return X with rows that sum to 1, float64, and the sums of seeds in it, (n, k)."""
-    rows = unit_rows(X)  # first, so that tiny rows do not vanish
+    """Return X with rows that sum to 1, float64, and its weighted sums of seeds, (n, k)."""
+    rows = unit_rows(X)  # avoids underflow of tiny rows
     sums = row_sums(rows)
     scale = np.divide(1.0, sums, out=np.zeros_like(sums), where=sums > 0)[:, None]
     parts = rows.multiply(scale).tocsr() if sp.issparse(rows) else rows * scale
@@ -199,51 +197,49 @@ def _evidence(X: Matrix, seeds: Seeds, members: Array) -> tuple[Any, Array]:
     known = np.where(np.any(members, axis=1, keepdims=True), members, evidence)
     absent = np.flatnonzero(~known.any(axis=0))
     if absent.size:
-        topic, hint = short(seeds.names[absent[0]]), "Give it seeds that occur in X, or labels."
-        raise ValueError(f"No sample has a seed of the topic {topic}, or its label. {hint}")
+        topic, hint = short(seeds.names[absent[0]]), "Add seeds that occur in X, or labels."
+        raise ValueError(f"No sample has a seed of the topic {topic} or its label. {hint}")
     return parts, evidence
 
 
 def _lifted(F: Array) -> Array:
-    """Return a factor without zeros, which updates would keep."""
+    """Return a factor with zeros replaced, since updates would keep them."""
     return np.asarray(np.maximum(F, FILLER * F.mean() or 1.0))
 
 
 @complete_docstring
 @dataclass(eq=False, repr=False)
 class SeededTopics(NamedTopics):
-    """Topics that start from a few words each, and classes of samples without any label.
+    r"""Topics described by seed words, and classes of samples without labels.
 
-    A mixture in which every sample has one topic spreads the seeds to other words and samples [1]_.
-    Its predictions train a complement naive Bayes classifier, which predicts.  The factorization
-    ``sum d(X, (S .* T) A)`` [2]_ restricts the surer half of the samples to their topics and free
-    ones.
+    A mixture model with one topic per sample extends the seeds to other words and samples [1]_.
+    Its predictions train the complement naive Bayes classifier that predicts.  The factorization
+    :math:`\sum d(X, (S \odot T) A)` [2]_ restricts the more certain half of the samples to their
+    topics and the free topics.
 
     Parameters
     ----------
     seeds : dict, optional
         Seeds of each topic, by its name: a list of features (empty for a topic with labels only), a
-        dict of features with strengths (above 0; in a list 1), or a float array of weights of all
+        dict of features with strengths above 0 (in a list 1), or a float array of weights of all
         features, such as a row of `components_`.  None: the topics are those of `y`.
     n_free_topics : int
         Number of topics without a name, at least 0.
     forbidden : dict, optional
-        Features that a topic may not have, by its name: their weights stay 0.
+        Features that have weight 0 in a topic, by the name of the topic.
     membership : {"single", "mixed"}
-        "single" is as above, for texts that are mostly about one topic.  "mixed" is for samples
+        "single", as above, is for texts that are mostly about one topic.  "mixed" is for samples
         that mix topics, such as cells with several gene programs: an unrestricted factorization
-        starts from the seeds, which name its topics, so that data correct wrong seeds.  Predictions
-        then learn from the topic that explains most of each sample.
+        starts from the seeds, so that data can correct wrong seeds, and predictions are trained on
+        the topic that explains most of each sample.
     feature_names : array_like of str, optional
         Names of the features; by default the columns of a data frame.  Without names, seeds are
         numbers of columns.
 
     Attributes
     ----------
-    topic_names_ : ndarray, shape (k,)
+    topic_names_, classes_ : ndarray, shape (k,)
         The named topics in the order of `seeds`: the first k of the r components.
-    classes_ : ndarray, shape (k,)
-        The same as `topic_names_`.
     seed_weights_ : scipy.sparse.csr_array, shape (k, m)
         Strengths of the seeds, divided by their sum for each topic.
     unknown_seeds_ : list of str
@@ -251,16 +247,16 @@ class SeededTopics(NamedTopics):
 
     See Also
     --------
-    SSNMFClassifier : Often better from about ten labels a class on.
+    SSNMFClassifier : Often better with about ten labels per class or more.
     TopicSupervisedNMF : Topics named by labels.
 
     Notes
     -----
-    `y` in :meth:`fit` is optional: the name of a topic for each sample, or -1, None or NaN for an
-    unlabeled one.  A label counts as much as 20 predictions.
+    `y` in :meth:`fit` is optional: the name of a topic for each sample, or -1, None or NaN for
+    unlabeled samples.  A label has the weight of 20 predictions.
 
-    Each seed counts in inverse proportion to its sum over all samples, and the seeds of each topic
-    as much as those of every other one: the lengths of the lists do not matter.
+    Seeds are weighted inversely to their sums over all samples, and all topics have the same total
+    weight of seeds, whatever the lengths of their lists.
 
     References
     ----------
@@ -313,7 +309,7 @@ class SeededTopics(NamedTopics):
         labeled, k = np.asarray(members.any(axis=1)), members.shape[1]
         if mixed:
             fit = self._fit_mixture(X, seeds, members, labeled, n_free)
-            # The share of each sample that each named topic explains, or their mean.
+            # The shares of the named topics in each sample, or their mean.
             likely = divide_by_sums(topic_shares(fit.S, fit.A)[:, :k])
             likely = np.where(labeled[:, None], members, likely)
             total = likely.sum(axis=0)
@@ -368,8 +364,8 @@ class SeededTopics(NamedTopics):
             place = {nfc(name): number for number, name in enumerate(seeds.names)}
             strange = [name for name in labels.classes.tolist() if nfc(name) not in place]
             if strange:
-                one_of = f"one of the topics of seeds: {listed(seeds.names)}. Add it, without seeds"
-                raise ValueError(f"y holds {short(strange[0])}, which is not {one_of}.")
+                text = f"y holds {short(strange[0])}, which is not one of the topics of seeds"
+                raise ValueError(f"{text}: {listed(seeds.names)}. Add it, without seeds.")
             numbers_of_labels = [place[nfc(name)] for name in labels.known.tolist()]
             members[np.flatnonzero(labels.labeled), numbers_of_labels] = 1
         return seeds, members
@@ -377,7 +373,7 @@ class SeededTopics(NamedTopics):
     def _fit_topics(
         self, X: Matrix, seeds: Seeds, likely: Array, labeled: Array, n_free: int
     ) -> Factorization:
-        """Factorize X from the means of the topics; sure samples have theirs and free ones."""
+        """Factorize X from topic means; certain samples use only their topics and free topics."""
         k = len(seeds.names)
         sure = labeled | surest(likely, _SURE, ~labeled)
         support = np.ones((len(likely), k + n_free), dtype=bool)
@@ -395,8 +391,8 @@ class SeededTopics(NamedTopics):
     def _fit_mixture(
         self, X: Matrix, seeds: Seeds, members: Array, labeled: Array, n_free: int
     ) -> Factorization:
-        """Factorize X from the start that seeds guide; only labels restrict the samples."""
-        # Squares, so that samples of which much is the topic count more than many of which little.
+        """Factorize X from a start guided by seeds; only labels restrict samples."""
+        # Squares favor few samples that contain much of the topic over many that contain little.
         k = members.shape[1]
         evidence = np.where(labeled[:, None], 0, _evidence(X, seeds, members)[1])
         of_labels = divide_by_sums(members, axis=0)
@@ -404,14 +400,14 @@ class SeededTopics(NamedTopics):
         named = np.sqrt(divide_by_sums(weighted_sums(X, weights))).astype(X.dtype)
         largest = float(X.max()) or 1.0
         parts = roots(X)
-        parts *= largest**-0.5  # fixed components need data of ordinary size
+        parts *= largest**-0.5  # fixed components need data of moderate size
         parts = border.CleanMatrix(parts)
         settings: Any = {"n_components": k + n_free, "loss": "frobenius", "tol": 0}
         settings |= {"n_threads": self.n_threads, "random_state": self.random_state}
         held = factorize(parts, fixed_components=named, init="random", max_iter=_HELD, **settings)
         init = _lifted(held.S), _lifted(held.A)
         fit = factorize(parts, init=init, max_iter=_FREE, **settings)
-        # The topics in the order of the names: those that match seeds and labels best.
+        # Order the topics by names: those that match seeds and labels best.
         profiles = divide_by_sums(fit.A.astype(np.float64) ** 2)
         match = seeds.strengths @ divide_by_sums(profiles, axis=0).T
         match = match + of_labels.T @ topic_shares(fit.S**2, fit.A**2)
@@ -429,6 +425,6 @@ class SeededTopics(NamedTopics):
         return self._factorize(X, **settings, **self._arguments())
 
     def topics(self, feature_names: VectorLike = None, n_terms: int = 10) -> Topics:
-        """Return the features with the largest weights of every topic, and the names of topics."""
+        """Return the features with the largest weights in each topic."""
         names = self.feature_names if feature_names is None else feature_names
         return super().topics(names, n_terms)

@@ -29,8 +29,19 @@ from ._readout import ComponentReadout, Readout
 
 
 class SupervisedBase(BatchLearner):
-    """A factorization X ~ S A, Y ~ S B, of which B predicts the targets Y."""
+    """Base of factorizations X ~ S A, Y ~ S B that predict the targets Y."""
 
+    _of_partial_fit: ClassVar = """
+    Returns
+    -------
+    self
+        The attributes are set as by :meth:`NMF.partial_fit`; predictions are by "joint".
+
+    Warns
+    -----
+    UserWarning
+        If an earlier :meth:`fit` had another readout than "joint", which is discarded.
+    """
     _saved: ClassVar = {
         "label_components_": Saved("rk"),
         "refitted_label_components_": Saved("rk", optional=True),
@@ -45,17 +56,17 @@ class SupervisedBase(BatchLearner):
         sample_weight: VectorLike = None,
         label_weight: VectorLike = None,
     ) -> Self:
-        """Learn dictionary and predictions from samples and the labels of some of them."""
+        """Learn components and predictions from samples and the labels of some of them."""
         weights = {"sample_weight": sample_weight, "label_weight": label_weight}
         self._learn(self._checked(X, reset=True), y, X_weights=X_weights, **weights)
         return self
 
     def _batch(self, X: DataLike, y: LabelsLike) -> Any:
-        """Return checked samples, and warn of a readout that they end."""
+        """Return checked samples; warn if they end the readout of a fit."""
         if hasattr(self, "readout_") or hasattr(self, "refitted_label_components_"):
             warn_user(
                 "The readout of the fit cannot be updated by batches: from now on the model "
-                "predicts by 'joint'. Set readout='joint' before fit to have it throughout.",
+                "predicts by 'joint'. Set readout='joint' before fit to avoid the change.",
                 UserWarning,
             )
         X = self._checked(X, reset=not hasattr(self, "components_"))
@@ -63,7 +74,7 @@ class SupervisedBase(BatchLearner):
         return X
 
     def _refit_components(self, S: Array, labels: training.TrainingLabels) -> None:
-        """Set the B that minimizes sum L .* d(Y, S B), where S does not know the labels."""
+        """Set the B that minimizes sum L .* d(Y, S B), where S does not depend on the labels."""
         rows = labels.known
         weights = labels.entry_weights[rows] * labels.weight[rows, None]
         Y, S = labels.members[rows].T, np.ascontiguousarray(S[rows].T)
@@ -80,28 +91,28 @@ class SupervisedBase(BatchLearner):
 @complete_docstring
 @dataclass(eq=False, repr=False)
 class SSNMFClassifier(ReadoutPredictions, SupervisedBase):
-    """Semi-supervised NMF for classification, X ~ S A and Y ~ S B: the model of the papers.
+    r"""Semi-supervised NMF for classification, X ~ S A and Y ~ S B: the model of the papers.
 
-    Minimizes ``sum W .* d(X, S A) + supervision_weight * sum L .* d(Y, S B)``, where Y indicates
-    the labels and unlabeled samples are zero rows of L [1]_.  With an infinite weight, labeled
+    Minimizes :math:`\sum W \odot d(X, S A) + \lambda \sum L \odot d(Y, S B)`, where Y indicates the
+    labels, and rows of L are 0 for unlabeled samples [1]_.  With an infinite weight, labeled
     samples may use only the components of their classes [2]_.
 
     Parameters
     ----------
     loss, supervision_loss : {"kullback-leibler", "frobenius"}
-        Losses of X and of Y (which an infinite weight has not): the I-divergence, or squared error.
+        Losses of X and of Y (unused with an infinite weight): the I-divergence, or squared error.
     supervision_weight : float or "balanced"
-        Weight (lambda) of the loss of Y, at least 0, infinity for supports, or the ratio of the two
-        losses at the start.
+        Weight (lambda) of the loss of Y, at least 0; infinity restricts components to classes.
+        "balanced" is the ratio of the two initial losses.
     init : str or tuple of arrays
-        As in :class:`NMF`, or "labels": the means of the classes for A.  A tuple may also hold B
-        (r, k).  With an infinite weight the start is "labels", or the A of a tuple.
+        As in :class:`NMF`, or "labels": class means for A.  A tuple may also hold B (r, k).  With
+        an infinite weight, the start is "labels" or the A of a tuple.
     threshold : float
-        Each of multiple labels is predicted above this probability (or score S B).
+        Multiple labels are predicted if their probability (or score S B) exceeds this.
     readout : {"logistic", "refit", "joint"}
-        Predictions are by "logistic" regression on topics (computed without labels), leading
-        singular directions and features; by S B with a B that is "refit" to such topics; or with
-        the B of the factorization ("joint": the papers' rule, and that of :meth:`partial_fit`).
+        "logistic": logistic regression on topics (computed without labels), leading singular
+        directions and features.  "refit": scores S B with B refitted to such topics.  "joint":
+        scores S B of the factorization, as in the papers and in :meth:`partial_fit`.
 
     See Also
     --------
@@ -116,7 +127,7 @@ class SSNMFClassifier(ReadoutPredictions, SupervisedBase):
     or all -1 is unlabeled; single NaN entries are missing.  Metrics of scikit-learn take -1 as a
     class; see :func:`ssnmf_fast.metrics.labeled_scorer`.
 
-    The logistic readout sees samples on disk, or with weights of entries, by their topics only.
+    For samples on disk or with weights of entries, the logistic readout uses only topics.
 
     References
     ----------
@@ -220,24 +231,14 @@ class SSNMFClassifier(ReadoutPredictions, SupervisedBase):
         Parameters
         ----------
         classes : array_like, optional
-            All classes of all batches; needed in the first call, but for indicators of labels.
-
-        Returns
-        -------
-        self
-            The attributes are set as by :meth:`NMF.partial_fit`; predictions are by "joint".
-
-        Warns
-        -----
-        UserWarning
-            If an earlier :meth:`fit` had another readout than "joint", which is discarded.
+            All classes of all batches; required in the first call, except for indicator matrices.
         """
         X = self._batch(X, y)
         weights: Any = {"sample_weight": sample_weight, "label_weight": label_weight}
         several, known = self._all_classes(y, classes)
         targets = Indicators(y, len(known)) if several else ClassLabels(y, self.unlabeled, known)
         targets.classes = known
-        # The start of batches does not depend on labels.
+        # The start of batches cannot depend on labels.
         chosen = {"init": "random"} if isinstance(self.init, str) and self.init == "labels" else {}
         self._learn_batch(X, X_weights, targets, weights, **chosen)
         self.multilabel_, self.classes_ = several, known
@@ -254,7 +255,7 @@ class SSNMFClassifier(ReadoutPredictions, SupervisedBase):
         return self
 
     def _all_classes(self, y: Any, classes: VectorLike) -> tuple[bool, Array]:
-        """Return whether samples of batches have several labels, and all classes."""
+        """Return whether samples have several labels, and all classes."""
         learned = getattr(self, "classes_", None)
         if classes is not None:
             classes = np.unique(ClassLabels(classes, None, learned, "classes").known)
@@ -266,7 +267,7 @@ class SSNMFClassifier(ReadoutPredictions, SupervisedBase):
         if is_indicator(y):
             return True, np.arange(np.shape(y)[1])
         if classes is None:
-            raise ValueError("classes must be passed on the first call to partial_fit: all.")
+            raise ValueError("All classes must be passed on the first call to partial_fit.")
         if len(classes) < 2:
             raise ValueError(f"classes holds {classes.tolist()}; expected two classes or more.")
         return False, classes
@@ -275,29 +276,29 @@ class SSNMFClassifier(ReadoutPredictions, SupervisedBase):
 @complete_docstring
 @dataclass(eq=False, repr=False)
 class SSNMFRegressor(RegressorMixin, SupervisedBase):
-    """Semi-supervised NMF for regression, X ~ S A and Y ~ S B.
+    r"""Semi-supervised NMF for regression, X ~ S A and Y ~ S B.
 
-    Minimizes ``sum W .* d(X, S A) + supervision_weight * sum L .* d(Y, S B)``, where unlabeled
-    samples are zero rows of L [1]_ and Y holds the targets above the smallest one of each column.
+    Minimizes :math:`\sum W \odot d(X, S A) + \lambda \sum L \odot d(Y, S B)`, where rows of L are 0
+    for unlabeled samples [1]_, and Y holds the targets minus the smallest target of each column.
 
     Parameters
     ----------
     loss, supervision_loss : {"frobenius", "kullback-leibler"}
         Losses of X and of the targets: squared error, or the I-divergence (for counts).
     supervision_weight : float or "balanced"
-        Weight (lambda) of the loss of Y, at least 0, or the ratio of the losses at the start.
+        Weight (lambda) of the loss of Y, at least 0, or the ratio of the two initial losses.
     init : {"random", "auto", "least-squares", "nndsvda", "random-acol"} or tuple of arrays
         Start, as in :class:`NMF`; a tuple may also hold B (r, k), for Y.
     readout : {"refit", "joint"}
-        Predictions are by S B, with a B that is "refit" to labeled samples, represented without
-        their targets; or with that of the factorization ("joint", as after :meth:`partial_fit`).
+        Predictions are S B: "refit" fits B to labeled samples represented without their targets;
+        "joint" takes the B of the factorization, as :meth:`partial_fit` does.
 
     Attributes
     ----------
     n_targets_ : int
-        Number of targets k; 0 where `y` had one dimension.
+        Number of targets k; 0 if `y` had one dimension.
     offset_ : ndarray, shape (k,)
-        Smallest target of the fit or of all batches, 0 for none; predictions are no smaller.
+        Smallest targets of the fit or of all batches (or 0), which bound predictions from below.
 
     See Also
     --------
@@ -306,8 +307,8 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):
     Notes
     -----
     `y` in :meth:`fit` holds targets of any sign, shape (n,) or (n, k); NaN means unlabeled.
-    Predictions, above the smallest target, grow in proportion to the sample: a column of ones in X
-    lets the model learn an intercept.
+    Predictions minus the smallest target are proportional to the sample; a column of ones in X
+    allows the model to learn an intercept.
 
     References
     ----------
@@ -346,7 +347,7 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):
     def _inputs(
         self, X: Matrix, y: LabelsLike, X_weights: WeightsLike, weights: Any, offset: Any = np.nan
     ) -> tuple[RealTargets, dict[str, Any]]:
-        """Return the targets above their smallest one, and the inputs of the factorization."""
+        """Return the targets, shifted to be nonnegative, and the inputs of the factorization."""
         require(self, X, y)
         targets = RealTargets(y)
         targets.check_fit()
@@ -380,23 +381,7 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):
         sample_weight: VectorLike = None,
         label_weight: VectorLike = None,
     ) -> Self:
-        """Learn from one batch of samples, in addition to earlier batches.
-
-        Parameters
-        ----------
-        y : array_like, shape (n,) or (n, k)
-            Their labels or targets; all of them may be unlabeled.
-
-        Returns
-        -------
-        self
-            The attributes are set as by :meth:`NMF.partial_fit`; predictions are by "joint".
-
-        Warns
-        -----
-        UserWarning
-            If an earlier :meth:`fit` had another readout than "joint", which is discarded.
-        """
+        """Learn from one batch of samples, in addition to earlier batches."""
         X = self._batch(X, y)
         weights = {"sample_weight": sample_weight, "label_weight": label_weight}
         targets = RealTargets(y, n_targets=getattr(self, "n_targets_", None))

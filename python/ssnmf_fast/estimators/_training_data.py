@@ -1,4 +1,4 @@
-"""What classifiers are trained on: labels with weights."""
+"""Weighted labels for the training of classifiers."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ class TrainingLabels:
     members: Array  # (n, k): 1 for the classes of a sample, 0 elsewhere
     entry_weights: Array  # (n, k): weight of each label, 0 where it is unknown
     several: bool
-    sample_weight: Array | None = None  # (n,), of samples; None stands for ones
+    sample_weight: Array | None = None  # (n,), of samples; None means ones
 
     @property
     def known(self) -> Array:
-        """Whether any label of a sample counts, (n,)."""
+        """Whether a sample has a label with positive weight, (n,)."""
         return np.asarray(self.entry_weights.any(axis=1))
 
     @property
     def codes(self) -> Array:
-        """Class of every sample, (n,); 0 where there is none."""
+        """Class of each sample, (n,); 0 if unlabeled."""
         return np.asarray(self.members.argmax(axis=1))
 
     @property
@@ -46,21 +46,20 @@ class TrainingLabels:
         return np.ones(len(self.members)) if self.sample_weight is None else self.sample_weight
 
     def prior(self) -> Array:
-        """Return the share of each class among the samples of which it is known, (k,)."""
+        """Return the share of each class among the samples for which it is known, (k,)."""
         weight = self.weight[:, None]
         seen = (weight * (self.entry_weights > 0)).sum(axis=0)
         return np.asarray((weight * (self.members > 0)).sum(axis=0) / np.where(seen > 0, seen, 1))
 
     def require_two_classes(self) -> None:
-        """Raise ValueError if only one class has a label that counts."""
+        """Raise ValueError if only one class has labels with positive weight."""
         if not self.several and (self.counts > 0).sum() < 2:
             raise ValueError(
-                "Labels of one class only have a weight above 0; expected two classes. Give labels "
-                "of another class a weight."
+                "Only one class has labels with a weight above 0; at least two classes are needed."
             )
 
     def only(self, rows: Array) -> TrainingLabels:
-        """Return the labels of some samples, all others being unknown."""
+        """Return the labels with only some samples known."""
         return replace(self, entry_weights=self.entry_weights * rows[:, None])
 
     def part(self, rows: Array) -> TrainingLabels:
@@ -69,13 +68,13 @@ class TrainingLabels:
         return replace(self, members=members, entry_weights=weights, sample_weight=weight)
 
     def with_part(self, rows: Array, part: TrainingLabels) -> TrainingLabels:
-        """Return the same with other labels of some samples."""
+        """Return the labels with those of some samples replaced."""
         members, weights = self.members.copy(), self.entry_weights.copy()
         members[rows], weights[rows] = part.members, part.entry_weights
         return replace(self, members=members, entry_weights=weights)
 
     def class_shares(self, shares: Array) -> Array:
-        """Return the mean shares (r, k) of the classes, of the shares of the known samples."""
+        """Return the mean shares of topics per class, (r, k), from those of the known samples."""
         rows = self.known
         indicators = self.members[rows] * (self.entry_weights[rows] > 0)
         return class_means(shares, indicators, self.weight[rows])
@@ -91,18 +90,18 @@ class TrainingLabels:
 
 
 def checked_weight(sample_weight: VectorLike, n: int, name: str = "sample_weight") -> Array | None:
-    """Return weights of n samples, float64; None stands for ones."""
+    """Return weights of n samples, float64; None means ones."""
     return None if sample_weight is None else check_vector(sample_weight, name, n, np.float64)
 
 
 def with_sample_weight(X: Matrix, X_weights: WeightsLike, sample_weight: Array | None) -> Any:
-    """Return weights of X that are multiplied by those of the samples."""
+    """Return the weights of X multiplied by those of the samples."""
     if sample_weight is None:
         return X_weights
     if isinstance(X, CsrFile):
         raise ValueError(
-            "sample_weight must be None for a matrix on disk, whose entries have no weights. Load "
-            "X into memory, or give label_weight, the weights of the labels alone."
+            "sample_weight must be None for a matrix on disk. Load X into memory, or use "
+            "label_weight, which weights only the labels."
         )
     if X_weights is None:
         return SampleWeights(sample_weight, None)
@@ -112,7 +111,7 @@ def with_sample_weight(X: Matrix, X_weights: WeightsLike, sample_weight: Array |
 def label_weights(
     labeled: Array, label_weight: VectorLike = None, sample_weight: VectorLike = None
 ) -> Array:
-    """Return the weight of the labels of every sample, (n,): 0 where it is unlabeled."""
+    """Return the weight of the labels of each sample, (n,); 0 for unlabeled samples."""
     found = labeled.astype(np.float64)
     for name, given in (("label_weight", label_weight), ("sample_weight", sample_weight)):
         weight = checked_weight(given, len(labeled), name)
@@ -121,7 +120,7 @@ def label_weights(
 
 
 def as_outer(rows: Array) -> Outer | None:
-    """Return weights of samples as weights of Y; None stands for ones."""
+    """Return weights of samples as weights of Y; None means ones."""
     return None if (rows == 1).all() else Outer(rows, None)
 
 
@@ -131,7 +130,7 @@ def labels_for_training(
     sample_weight: VectorLike = None,
     chosen: Array | slice | None = None,
 ) -> TrainingLabels:
-    """Return weighted labels, of `chosen` samples if given; those of weight 0 are unknown."""
+    """Return the weighted labels of all or `chosen` samples; labels with weight 0 are unknown."""
     Y: Any = targets.matrix(np.float64)
     rows = label_weights(targets.labeled, label_weight)
     weight = checked_weight(sample_weight, len(rows))
@@ -142,13 +141,13 @@ def labels_for_training(
     members = Y.toarray() if sp.issparse(Y) else np.array(Y, dtype=np.float64)
     weights = np.where(np.isnan(members), 0.0, rows[:, None])
     if not weights.any():
-        raise ValueError("The weights of all labels are zero; give one label a weight above 0.")
+        raise ValueError("The weights of all labels are zero; at least one must be positive.")
     members[weights == 0] = 0
     return TrainingLabels(members, weights, not isinstance(targets, ClassLabels), weight)
 
 
 def surest(chance: Array, share: float, among: Array) -> Array:
-    """Return which samples are predicted most surely, (n,): a share of those of each class."""
+    """Return which samples have the most certain predictions, (n,): a share of each class."""
     predicted, sureness = chance.argmax(axis=1), chance.max(axis=1)
     chosen = np.zeros(len(chance), dtype=bool)
     for c in range(chance.shape[1]):

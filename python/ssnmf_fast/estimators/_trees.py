@@ -1,4 +1,4 @@
-"""Class :class:`TopicTree`: topics and their parts, and the function that finds them."""
+"""Trees of topics and their parts."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ class TopicNode:
     name : str
         Its path: the name of its parent, "/" and its own.
     parent : str or None
-        Name of the topic that it is part of; None at the top.
+        Name of its parent; None at the top.
     level : int
         0 at the top.
     share : float
-        Share of the samples that it explains; that of its parent is the sum of those of its parts.
+        Share of the samples that it explains, the sum of the shares of its parts.
     components : ndarray, shape (m,)
-        Its features: for a topic with parts their mean, weighted by their sizes.
+        Its weights of the features; for a topic with parts, their mean weighted by their sizes.
     """
 
     name: str
@@ -48,17 +48,15 @@ class TopicNode:
 
 @dataclass(frozen=True)
 class TopicTree:
-    """Topics and what they are parts of.
-
-    The topics without parts are those of a fitted model; others are sums of their parts.
+    """A tree of topics: those of a fitted model, and sums of these.
 
     Parameters
     ----------
     model : NMF or other fitted estimator
-        With names of topics such as "3/0", a part of "3", as :func:`topic_tree` and
-        :func:`split_topic` give.  ``save(tree.model, path)`` and ``TopicTree(load(path))`` keep it.
+        With names of topics such as "3/0", a part of "3", as returned by :func:`topic_tree` and
+        :func:`split_topic`.  Save ``tree.model``; ``TopicTree(load(path))`` restores the tree.
     feature_names : array_like of str, shape (m,), optional
-        Names of the features; None takes those seen in fit, or else "x0", "x1", ...
+        Names of the features.  None: those seen in fit, or "x0", "x1", ...
 
     Examples
     --------
@@ -108,7 +106,7 @@ class TopicTree:
 
     @cached_property
     def nodes(self) -> tuple[TopicNode, ...]:
-        """All topics; the parts of each follow it."""
+        """All topics, each followed by its parts."""
         nodes: dict[str, TopicNode] = {}
         for level in range(self.depth):
             names, group = self._groups(level)
@@ -125,12 +123,7 @@ class TopicTree:
         return tuple(nodes[name] for name in ordered)
 
     def topics(self, level: int = -1, n_terms: int = 10) -> Topics:
-        """Return the topics of a level, with their names and sizes.
-
-        Returns
-        -------
-        Topics
-        """
+        """Return the topics of a level, with their names and sizes."""
         names, _ = self._groups(place_of_level(level, self.depth))
         nodes = {node.name: node for node in self.nodes}
         rows = np.array([nodes[name].components for name in names])
@@ -138,36 +131,31 @@ class TopicTree:
         return topics.with_sizes(np.array([nodes[name].share for name in names]))
 
     def transform(self, X: MatrixLike, level: int = -1) -> Array:
-        """Represent samples over the topics of a level.
+        """Represent samples by the topics of a level.
 
         Returns
         -------
         ndarray, shape (n_samples, topics of the level)
-            Coefficients of `components`; a topic explains the sum of what its parts explain.
+            Coefficients; a topic explains the sum of what its parts explain.
         """
         _, group = self._groups(place_of_level(level, self.depth))
         S, A = self.model.transform(X), self.model.components_
         return grouped(representation_of(self.model), A, group, S)[0]
 
     def topic_proportions(self, X: MatrixLike, level: int = -1) -> Array:
-        """Return the share of each sample that every topic of a level explains.
+        """Return the share of each topic of a level in each sample.
 
         Returns
         -------
         ndarray, shape (n_samples, topics of the level)
-            As :meth:`NMF.topic_proportions`; that of a topic is the sum of those of its parts.
+            As :meth:`NMF.topic_proportions`; the share of a topic is the sum of those of its parts.
         """
         names, group = self._groups(place_of_level(level, self.depth))
         with one_blas_thread():
             return np.asarray(self.model.topic_proportions(X) @ np.eye(len(names))[group])
 
     def to_rows(self, n_terms: int = 5) -> list[dict[str, Any]]:
-        """Return a dictionary (name, parent, level, share, terms) for each topic.
-
-        Returns
-        -------
-        list of dict
-        """
+        """Return a list with a dictionary (name, parent, level, share, terms) for each topic."""
         rows = np.array([node.components for node in self.nodes])
         topics = make_topics(rows, self.feature_names, n_terms)
         return [
@@ -177,12 +165,7 @@ class TopicTree:
         ]
 
     def to_frame(self, n_terms: int = 5) -> Any:
-        """Return :meth:`to_rows` as a pandas DataFrame (needs pandas).
-
-        Returns
-        -------
-        pandas.DataFrame
-        """
+        """Return :meth:`to_rows` as a pandas DataFrame (needs pandas)."""
         with require_package("pandas", f"{TABLES_HINT}, or use to_rows"):
             import pandas
         return pandas.DataFrame(self.to_rows(n_terms))
@@ -209,17 +192,17 @@ def topic_tree(
     random_state: Seed = None,
     n_threads: int | None = None,
 ) -> TopicTree:
-    """Find topics, their parts, the parts of these and so on.
+    """Learn topics, their parts, the parts of these and so on.
 
-    The topics of the first level are those of :class:`NMF`.  Then all of a level are split as by
-    :func:`split_topic`, and fitted again together.
+    The first level is fitted by :class:`NMF`.  Then all topics of a level are split, as in
+    :func:`split_topic`, and refitted together.
 
     Parameters
     ----------
     X : array_like or scipy.sparse, shape (n_samples, m)
         Nonnegative samples; NaN in a dense X means missing.
     levels : sequence of int
-        Growing numbers of topics, as ``[5, 20]``; topics get parts in proportion to their sizes.
+        Increasing numbers of topics, such as ``[5, 20]``; larger topics get more parts.
     loss, X_weights, max_iter, tol, random_state, n_threads
         As in :class:`NMF`.
     feature_names : array_like of str, shape (m,), optional
@@ -232,11 +215,11 @@ def topic_tree(
     Raises
     ------
     ValueError, TypeError
-        For bad data or levels.
+        If data or levels are invalid.
 
     See Also
     --------
-    HierarchicalClassifier : A tree that labels name.
+    HierarchicalClassifier : A tree of labels.
 
     Examples
     --------
@@ -252,7 +235,7 @@ def topic_tree(
         raise TypeError(f"levels must be a sequence, such as [5, 20]; got {short(levels)}.")
     numbers = [check_integer(number, "levels", 1) for number in levels]
     if not numbers or numbers != sorted(set(numbers)):
-        raise ValueError(f"levels is {list(levels)}; expected numbers that grow.")
+        raise ValueError(f"levels is {list(levels)}; expected increasing numbers.")
     stopping: dict[str, Any] = {"max_iter": max_iter, "tol": tol, "n_threads": n_threads}
     model = NMF(numbers[0], loss=loss, random_state=random_state, **stopping)
     model.fit(X, X_weights=X_weights)
@@ -267,8 +250,8 @@ def topic_tree(
 
 
 def place_of_level(level: int, depth: int) -> int:
-    """Return the number of a level, which may count from the last as -1."""
+    """Return the number of a level; negative levels count from the last."""
     level = check_integer(level, "level", -depth)
     if level >= depth:
-        raise ValueError(f"level is {level}; there are {depth} levels, of which the first is 0.")
+        raise ValueError(f"level is {level}; there are {depth} levels, numbered from 0.")
     return level % depth

@@ -1,4 +1,4 @@
-"""What a classifier sees of its samples: in memory, complete, with a graph of neighbors."""
+"""Views of samples for classifiers: complete rows in memory, and a graph of neighbors."""
 
 from __future__ import annotations
 
@@ -26,26 +26,26 @@ from .._solver.build import as_weights
 from .._solver.weights import WeightsLike
 from ._training_data import TrainingLabels
 
-Tables = dict[str, Any]  # by their names; rows have length 1
+Tables = dict[str, Any]  # side tables by name; rows have length 1
 
 NAMES_OF_MEMBERS = ("topics", "features", "directions", "naive Bayes", "margins", "neighbors")
 N_NEIGHBORS = 10
-_SCALE_NEIGHBOR = 7  # whose distance is the scale of a sample (Zelnik-Manor and Perona 2004)
+_SCALE_NEIGHBOR = 7  # its distance is the scale of a sample (Zelnik-Manor and Perona 2004)
 _CLAMPING, _STEPS, _TOLERANCE = 0.8, 200, 1e-3
 EXACT = 50_000  # samples up to which all distances are computed
 _LEAST_CHANCE = 1e-4
-_CELLS, _CELLS_READ, _POINTS_OF_CELL = 4, 32, 64  # beyond: cells over the root of the samples
+_CELLS, _CELLS_READ, _POINTS_OF_CELL = 4, 32, 64  # cells relative to the root of the samples
 N_DIRECTIONS = 50  # of unit scores
 _MORE_DIRECTIONS = 100  # of coordinates
 _OVERSAMPLES, _POWER_STEPS = 10, 2
-_MOSTLY_ZERO = 0.1  # share of nonzeros of data that are like counts of words
-_BLOCK_ENTRIES = 1 << 22  # of X at a time, where they are filled
+_MOSTLY_ZERO = 0.1  # share of nonzeros below which data resemble word counts
+_BLOCK_ENTRIES = 1 << 22  # of X that are filled at a time
 
 
 def check_tables(
     side: TablesLike, n_samples: int, columns: Mapping[str, int] | None = None
 ) -> Tables:
-    """Return tables of a fit or, where their numbers of `columns` are known, of predictions."""
+    """Check the tables of a fit or, given the numbers of `columns` in the fit, of predictions."""
     side = {} if side is None else side
     if not isinstance(side, Mapping) or not all(isinstance(name, str) for name in side):
         kind = "a mapping of names to tables, such as {'embedding': E}"
@@ -74,14 +74,14 @@ def check_tables(
 
 @dataclass(frozen=True)
 class Votes:
-    """Labels of points, (n, k) with rows that sum to 1, as neighbors of new samples cast them."""
+    """Class probabilities of points that vote as neighbors of new samples."""
 
     points: Array  # (n, d), float32
-    scales: Array  # (n,): the distance that makes a neighbor a near one
-    chances: Array  # (n, k)
+    scales: Array  # (n,), of the distances
+    chances: Array  # (n, k); rows sum to 1
 
     def logits(self, view: View, n_threads: int | None = None) -> Array:
-        """Return the logarithms of the probabilities by the neighbors of samples, (n, k)."""
+        """Return the log-probabilities of samples from their neighbors, (n, k)."""
         k = min(N_NEIGHBORS, len(self.points))
         distances, neighbors = nearest(self.points, view.scores, k, n_threads)
         nearness, _ = _nearness(distances, neighbors, self.scales)
@@ -90,7 +90,7 @@ class Votes:
 
 
 def log_chances(chances: Array) -> Array:
-    """Return logarithms of probabilities, none of which is taken to be zero."""
+    """Return logarithms of probabilities, which are bounded away from 0."""
     return np.asarray(np.log(np.maximum(chances, _LEAST_CHANCE)))
 
 
@@ -110,7 +110,7 @@ class Graph:
         k = min(N_NEIGHBORS, n - 1)
         distances, neighbors = nearest(points, points, k + 1, n_threads)
         itself = neighbors == np.arange(n)[:, None]
-        itself[~itself.any(axis=1), -1] = True  # copies of a sample are nearer than it is itself
+        itself[~itself.any(axis=1), -1] = True  # all neighbors are copies of the sample
         distances, neighbors = (part[~itself].reshape(n, k) for part in (distances, neighbors))
         weights, scales = _nearness(distances, neighbors)
         ends = np.arange(0, n * k + 1, k)
@@ -119,7 +119,7 @@ class Graph:
 
     @one_blas_thread()
     def spread(self, labels: TrainingLabels) -> Array:
-        """Return the probability of every class for all samples (Zhou et al. 2004), (n, k)."""
+        """Return class probabilities of all samples by label spreading (Zhou et al. 2004)."""
         codes = np.where(labels.known, labels.codes, -1)
         nearness = sp.csr_matrix(self.nearness)
         settings = {"alpha": _CLAMPING, "max_iter": _STEPS, "tol": _TOLERANCE}
@@ -131,7 +131,7 @@ class Graph:
         return np.asarray(np.where(reached, chances, labels.prior()))
 
     def votes(self, chances: Array, known: Array, most: int | None) -> Votes:
-        """Return the voters: up to `most` samples, the labeled ones and others, evenly chosen."""
+        """Return up to `most` voters: the labeled samples, and others evenly spaced."""
         if most is None or len(known) <= most:
             return Votes(self.points, self.scales, chances)
         others = np.flatnonzero(~known)
@@ -144,10 +144,10 @@ class Graph:
 def _nearness(
     distances: Array, neighbors: Array, scales: Array | None = None
 ) -> tuple[Array, Array]:
-    """Return how near neighbors are, and the scales of samples: the distance to a near one."""
-    own = np.maximum(distances[:, min(_SCALE_NEIGHBOR, distances.shape[1]) - 1], 1e-6)  # of copies
+    """Return the weights of neighbors, and the scales of samples: the distance of a neighbor."""
+    own = np.maximum(distances[:, min(_SCALE_NEIGHBOR, distances.shape[1]) - 1], 1e-6)  # copies
     others = (own if scales is None else scales)[neighbors]
-    # A neighbor is never so far that its vote is lost altogether.
+    # The weight of a distant neighbor does not vanish.
     exponents = np.minimum(distances**2 / (own[:, None] * others), 50.0)
     return np.asarray(np.exp(-exponents), dtype=np.float64), own
 
@@ -155,7 +155,7 @@ def _nearness(
 def nearest(
     points: Array, asked: Array, k: int, n_threads: int | None = None
 ) -> tuple[Array, Array]:
-    """Return distances to the k nearest of the points, nearest first, and which these are."""
+    """Return the distances and the numbers of the k nearest points, nearest first."""
     asked = np.ascontiguousarray(asked, dtype=np.float32)
     threads = resolve_threads(n_threads)
     if len(points) <= EXACT:
@@ -163,7 +163,7 @@ def nearest(
         with limited_openmp(threads):
             distances, neighbors = search.kneighbors(asked)
         return distances, neighbors
-    # Only the cells of an inverted file that are nearest are looked into.
+    # Search only the nearest cells of an inverted file.
     import faiss
 
     look_for_libraries()
@@ -179,27 +179,27 @@ def nearest(
         squares, neighbors = index.search(asked, k)
     finally:
         faiss.omp_set_num_threads(before)
-    # In cells with few points there may be fewer neighbors than asked for: -1, infinitely far.
+    # Cells with few points may hold fewer than k neighbors: -1, infinitely far.
     missing = neighbors < 0
     neighbors[missing] = np.broadcast_to(neighbors[:, :1], neighbors.shape)[missing]
     return np.sqrt(np.maximum(np.where(missing, np.inf, squares), 0)), neighbors
 
 
 def can_search(n_samples: int) -> bool:
-    """Whether neighbors can be searched for: with faiss, or by computing all distances."""
+    """Whether neighbors can be searched: with faiss, or by computing all distances."""
     return n_samples <= EXACT or find_spec("faiss") is not None
 
 
 def visible(X: Matrix, X_weights: WeightsLike) -> Any:
-    """Return X with 0 where an entry has no weight, as far as the form of the weights shows it."""
-    if X_weights is None or sp.issparse(X_weights):  # the fit refuses the latter
+    """Return X with 0 where weights are 0, if their form shows it."""
+    if X_weights is None or sp.issparse(X_weights):  # the fit rejects sparse weights
         return X
     return as_weights(X_weights, "X_weights").hide(X)
 
 
 @one_blas_thread()
 def filled(X: Any, S: Array | None = None, A: Array | None = None, absent: Any = None) -> Any:
-    """Return X with S A, or 0 without factors, where X is NaN or entries are `absent`."""
+    """Return X with entries that are NaN or `absent` replaced by S A, or by 0 without factors."""
     if sp.issparse(X) and sp.issparse(absent):
         rest = sp.csr_array(X - X.multiply(absent))
         places = absent.nonzero()
@@ -216,7 +216,7 @@ def filled(X: Any, S: Array | None = None, A: Array | None = None, absent: Any =
 
 
 def row_blocks(X: Matrix, X_weights: WeightsLike) -> Iterator[tuple[slice, Any, Any]]:
-    """Yield bounded numbers of rows: which, these of X, and where they are missing, or None."""
+    """Yield blocks of rows: their slice, the rows of X, and where entries are missing, or None."""
     if X_weights is not None:
         absent = as_weights(X_weights, "X_weights").absent(X.shape)
     if isinstance(X, CsrFile):
@@ -233,7 +233,7 @@ def row_blocks(X: Matrix, X_weights: WeightsLike) -> Iterator[tuple[slice, Any, 
 
 
 def row_sums(X: Matrix) -> Array:
-    """Return the sum of every sample, float64; NaN counts as 0."""
+    """Return the sums of the samples, float64; NaN counts as 0."""
     if isinstance(X, CsrFile):
         return np.concatenate([np.asarray(block.sum(axis=1)).ravel() for _, block in X.blocks()])
     if sp.issparse(X):
@@ -243,10 +243,10 @@ def row_sums(X: Matrix) -> Array:
 
 @dataclass(frozen=True)
 class View:
-    """What classifiers see of n samples; `rows` and `coordinates` only where X is complete."""
+    """The features of n samples for classifiers; `rows` and `coordinates` need a complete X."""
 
-    tables: Tables = field(default_factory=dict)  # of side information
-    rows: Any = None  # of X, at length 1, (n, m)
+    tables: Tables = field(default_factory=dict)  # side information
+    rows: Any = None  # of X, scaled to length 1, (n, m)
     coordinates: Array | None = None  # in leading directions, (n, d)
     directions: Array | None = None  # (d, m)
     shares: Array | None = None  # of topics, (n, r)
@@ -263,13 +263,13 @@ class View:
 
     @cached_property
     def like_counts(self) -> bool:
-        """Whether few entries are not zero, as in counts of words."""
+        """Whether most entries are zero, as in word counts."""
         entries = self.rows.nnz if sp.issparse(self.rows) else np.count_nonzero(self.rows)
         return bool(entries < _MOSTLY_ZERO * math.prod(self.rows.shape))
 
     @cached_property
     def scores(self) -> Array:
-        """Coordinates in the first directions, at length 1."""
+        """Coordinates in the first directions, scaled to length 1."""
         assert self.coordinates is not None
         return np.asarray(unit_rows(self.coordinates[:, :N_DIRECTIONS]))
 
@@ -278,8 +278,8 @@ class View:
 def directions_of(
     X: Matrix, seed: int, n_threads: int | None, sample_weight: Array | None = None
 ) -> Array | None:
-    """Return leading right singular vectors of rows of length 1, or the roots of their weights."""
-    # On a cluster, or on disk, only the topics of X are seen.
+    """Return leading right singular vectors of rows scaled to length 1 or the root of a weight."""
+    # On a cluster or on disk, classifiers see only topics.
     if not (isinstance(X, np.ndarray) or sp.issparse(X)):
         return None
     rows = unit_rows(filled(X))
@@ -289,14 +289,14 @@ def directions_of(
     operator = MatrixOperator(rows, resolve_threads(n_threads))
     sizes = min(_MORE_DIRECTIONS, *rows.shape), _OVERSAMPLES, _POWER_STEPS
     _, singular, Vt = truncated_svd(operator, *sizes, np.random.default_rng(seed))
-    # A direction without data is noise of rounding.
+    # Further directions are rounding errors.
     kept = singular > singular[0] * 1e-10 if len(singular) else singular > 0
     return np.asarray(Vt[kept])
 
 
 @one_blas_thread()
 def view_of(X: Matrix, directions: Array | None, tables: Tables | None = None) -> View:
-    """Return what is seen of complete samples; without directions, only the tables."""
+    """Return the view of complete samples; without directions, only the tables."""
     if directions is None or not len(directions):
         return View(tables or {})
     rows = unit_rows(X)

@@ -25,8 +25,8 @@ __all__ = ["Example", "Picture", "Report", "confusion", "png", "render"]
 
 _NO_TOPICS = Topics()
 Names = Sequence[str]
-_MOST_CLASSES = 100  # a cell of more is too small to be read, and pages grow with their square
-_MOST_CONFUSED = (8, 30)  # pairs beside a table of all, and in its place
+_MOST_CLASSES = 100  # with more, cells are too small to read, and pages too large
+_MOST_CONFUSED = (8, 30)  # pairs listed below a table of all, and instead of it
 # Pixels: width of a table, of names of rows, and of a cell; of a letter in a name and in a cell.
 _WIDTH, _NAMES, _CELL = 996, (40, 230), (11, 64)
 _LETTER, _DIGIT = 8.3, 6.6
@@ -57,24 +57,24 @@ class Picture:
 
 @dataclass(frozen=True)
 class Example:
-    """A sample that a topic explains well: the topic's share of it, its label, and how it looks."""
+    """A sample that a topic explains well: the share of the topic, the label, and the content."""
 
     sample: int
     share: float
     label: str = ""
     text: str = ""
     image: npt.NDArray[Any] | None = None
-    id: str = ""  # what the data call the sample, if they do
+    id: str = ""  # if the data have ids
 
 
 @dataclass(frozen=True)
 class Report:
-    """What the page shows; parts that are None or empty are left out."""
+    """The content of the page; parts that are None or empty are left out."""
 
     title: str
     lead: str
     facts: Sequence[tuple[str, str]]
-    settings: Sequence[tuple[str, str]]  # those that the user gave, where there are others
+    settings: Sequence[tuple[str, str]]  # given by the user, if there are others
     other_settings: Sequence[tuple[str, str]] = ()
     details: Sequence[tuple[str, str]] = ()  # facts that few readers need
     objective: Sequence[tuple[int, float]] = ()
@@ -101,7 +101,7 @@ class Report:
 
     @property
     def confusion(self) -> Confusion | None:
-        """The table of true and predicted classes, where there is one label a sample."""
+        """The table of true and predicted classes, for single labels."""
         if self.evaluation is None or self.evaluation.several:
             return None
         return confusion(self.evaluation.truth, self.evaluation.predicted, self.evaluation.classes)
@@ -153,7 +153,7 @@ def png(drawn: Any, dpi: int = 150) -> bytes:
 
 
 def _pixels(image: npt.NDArray[Any]) -> bytes:
-    """Return an image as PNG, a pixel for a pixel; larger numbers are darker."""
+    """Return an image as PNG, pixel by pixel; larger numbers are darker."""
     with require_package("matplotlib"):
         from matplotlib.image import imsave
     stream = io.BytesIO()
@@ -163,7 +163,7 @@ def _pixels(image: npt.NDArray[Any]) -> bytes:
 
 
 class Cell(NamedTuple):
-    """A number on a ground from white, 0, to dark, 1; `about` describes it in full."""
+    """A number on a background from white, 0, to dark, 1; `about` is a full description."""
 
     ground: float
     text: str
@@ -171,7 +171,7 @@ class Cell(NamedTuple):
 
 
 class Heat:
-    """A table of shares: what rows and columns are, their names, and sizes in pixels."""
+    """A table of shares: titles and names of rows and columns, and sizes in pixels."""
 
     def __init__(
         self, down: str, across: str, classes: Names, names: Names, cells: list[list[Cell]]
@@ -179,17 +179,17 @@ class Heat:
         self.down, self.across, self.cells = down, across, cells
         self.classes, self.names = classes, names
         self.room = int(np.clip(_LETTER * max(map(len, [down, *names])) + 12, *_NAMES))
-        wide = _LETTER * max(map(len, classes)) + 8  # enough for names that are written across
+        wide = _LETTER * max(map(len, classes)) + 8  # enough for horizontal names
         self.width = max(_CELL[1], int(wide) + 1)
         if self.width * len(classes) > _WIDTH - self.room:
             self.width = int(np.clip((_WIDTH - self.room) / len(classes), *_CELL))
         digits = max(len(cell.text) for row in cells for cell in row)
-        self.numbers = _DIGIT * digits <= self.width - 1  # have cells room for them?
-        self.upright = wide > self.width  # are names of columns?
+        self.numbers = _DIGIT * digits <= self.width - 1  # whether they fit in cells
+        self.upright = wide > self.width  # whether names of columns are vertical
 
 
 def share_table(report: Report) -> Heat | None:
-    """Return the topics over the classes; those without names next to others of their class."""
+    """Return the table of topics and classes; topics without names are sorted by class."""
     topics = report.topics
     if not topics or not 0 < len(topics[0].shares) <= _MOST_CLASSES:
         return None
@@ -216,25 +216,20 @@ def share_table(report: Report) -> Heat | None:
 
 
 def confusion_table(table: Confusion | None) -> Heat | None:
-    """Return true over predicted classes; None without them, or with too many."""
+    """Return the table of true and predicted classes; None if there are none, or too many."""
     if table is None or len(table.classes) > _MOST_CLASSES:
         return None
-    cells = [
-        [
-            Cell(
-                int(count) / max(int(counts.sum()), 1),
-                str(count) if count else "",
-                f"{count} of {counts.sum()} of {true} predicted as {guess}",
-            )
-            for guess, count in zip(table.classes, counts, strict=True)
-        ]
-        for true, counts in zip(table.classes, table.counts, strict=True)
-    ]
-    return Heat("true class", "predicted class", table.classes, table.classes, cells)
+    names, cells = table.classes, []
+    for true, counts in zip(names, table.counts.tolist(), strict=True):
+        n = sum(counts)
+        about = [f"{k} of {n} of {true} predicted as " for k in counts]
+        rows = zip(counts, about, names, strict=True)
+        cells.append([Cell(k / max(n, 1), str(k or ""), text + guess) for k, text, guess in rows])
+    return Heat("true class", "predicted class", names, names, cells)
 
 
 def most_confused(table: Confusion | None) -> list[tuple[str, str, int, str]]:
-    """Return true and wrong classes that are confused most often, how often, and the share."""
+    """Return the true and wrong classes that are confused most often, with counts and shares."""
     if table is None or len(table.classes) < 3:
         return []
     wrong = table.counts.copy()

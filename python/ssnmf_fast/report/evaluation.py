@@ -1,4 +1,4 @@
-"""How good predictions of labels are: scores with intervals, next to those of simple methods."""
+"""Scores of predicted labels, with intervals, compared with those of simple methods."""
 
 from __future__ import annotations
 
@@ -23,27 +23,23 @@ _NAMES = {
     LARGEST: "always the largest class",
 }
 _MOST_ENTRIES = 10_000_000  # of the training samples; LinearSVC takes minutes for more
-_LEVEL = 0.95
-_QUANTILE = 1.96  # of the normal distribution, for that level
-_RESAMPLES = 500
-_CHANCE = 0.05
-_LEAST_GAIN = 0.01
+_LEVEL, _QUANTILE = 0.95, 1.96  # of the intervals; quantile of the normal distribution for it
+_RESAMPLES, _CHANCE, _LEAST_GAIN = 500, 0.05, 0.01
 _AVERAGES = "micro", "macro"
 _OF_NEW = (
-    "The interval of the model is wider than those of the others, as it is for new samples: the "
-    "fits that predict share labels, so that fewer samples are counted, three quarters of them; "
-    "and the model has more labels than they had, so that it may be better: the upper end is "
-    "raised."
+    "The interval of the model is wider than the others because it is for new samples: the fits "
+    "that predict share labels, so that only three quarters of the samples are counted, and the "
+    "model has more labels than these fits, so that it may be better, and the upper end is raised."
 )
 _BY_SHARES = (
-    "The labels are more even than the classes: each class counts by its share of all samples, as "
-    "the fit estimates it."
+    "The labels are more balanced than the classes: each class counts by its estimated share of "
+    "all samples."
 )
 
 
 @dataclass(frozen=True)
 class Measure:
-    """How good a fit is in one respect; `meaning` explains the value in a sentence."""
+    """A measure of a fit; `meaning` explains the value in a sentence."""
 
     key: str  # in files that programs read
     name: str
@@ -54,7 +50,7 @@ class Measure:
 
 
 class ClassScore(NamedTuple):
-    """How well one class is predicted; NaN where nothing was, or could be, predicted."""
+    """Scores of one class; NaN where nothing was, or could be, predicted."""
 
     name: str
     precision: float
@@ -77,7 +73,7 @@ def format_score(value: float) -> str:
 def _score_accuracy(truth: Array, predicted: Array, weights: Array | None = None) -> Score:
     """Return the share of right predictions, or of their weights, with Wilson's interval.
 
-    Unequal weights count as the number of equal ones with the same variance.
+    Unequal weights count as the number of equal weights with the same variance.
     """
     from scipy.stats import binomtest
 
@@ -114,7 +110,7 @@ def _score_f(truth: Array, predicted: Array, average: str) -> Score:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Predictions for samples whose labels were hidden from whoever predicts them."""
+    """Predictions for samples whose labels were hidden from the models that predict them."""
 
     truth: Array
     predictions: dict[str, Array]
@@ -134,7 +130,7 @@ class Evaluation:
 
     @property
     def where(self) -> str:
-        """On which samples the predictions are."""
+        """The samples that are predicted."""
         count = len(self.truth)
         if not self.by_validation:
             return f"on {count} held-out samples"
@@ -143,7 +139,7 @@ class Evaluation:
 
     @property
     def note(self) -> str:
-        """What the scores were measured on, and what to expect of new samples."""
+        """How the scores were measured, and what to expect for new samples."""
         count, lines = len(self.truth), "Lines: 95 % intervals."
         if not self.by_validation:
             return f"On {count} samples whose labels were hidden from the fit. {lines}"
@@ -151,7 +147,7 @@ class Evaluation:
         new = f" {_OF_NEW}" if self.expected is not None else ""
         return (
             f"{self.where[0].upper()}{self.where[1:]}: each is predicted by a fit that did not "
-            f"know its label.{part} Expect about as much for new samples. {lines}{new}"
+            f"know its label.{part} Expect similar scores for new samples. {lines}{new}"
         )
 
     @cached_property
@@ -166,7 +162,7 @@ class Evaluation:
 
     @cached_property
     def class_scores(self) -> list[ClassScore]:
-        """How well the model predicts each class, in natural order; an unknown class is added."""
+        """Scores of each class, in natural order; unknown classes are added."""
         from sklearn.metrics import precision_recall_fscore_support
 
         truth, predicted, names = self.truth, self.predicted, self.classes
@@ -181,14 +177,12 @@ class Evaluation:
         return [ClassScore(name, *scores[name]) for name in sort_naturally(names)]
 
     def class_content(self) -> dict[str, dict[str, float | None]]:
-        """Return what JSON has of every class; None where a score is not defined."""
-        return {
-            name: {
-                key: None if math.isnan(value) else value
-                for key, value in zip(ClassScore._fields[1:], scores, strict=True)
-            }
-            for name, *scores in self.class_scores
-        }
+        """Return the scores of every class for JSON; None where a score is not defined."""
+        content = {}
+        for name, *scores in self.class_scores:
+            defined = [None if math.isnan(score) else score for score in scores]
+            content[name] = dict(zip(ClassScore._fields[1:], defined, strict=True))
+        return content
 
     def _format(self, value: float) -> str:
         return f"{value:.3f}" if self.several else f"{value:.1%}"
@@ -201,11 +195,11 @@ class Evaluation:
         shares = "" if self.weights is None else f" {_BY_SHARES}"
         new = "" if self.expected is None else f" {_OF_NEW}"
         meanings = {
-            "accuracy": f"Share of the {hidden} whose class is predicted.{shares}{new}",
+            "accuracy": f"Share of the {hidden} whose class is predicted correctly.{shares}{new}",
             "micro F": f"Harmonic mean of precision and recall of all labels of the {hidden} "
             "together: 1 if all are right; frequent labels count most.",
-            "macro F": "The same for each label by itself, then averaged: rare labels count like "
-            "frequent ones; one that no such sample has or is given counts 0.",
+            "macro F": "The same for each label separately, then averaged: rare labels count as "
+            "much as frequent labels; a label that no such sample has or gets counts 0.",
         }
         measures = []
         for name, scores in self._scores.items():
@@ -213,7 +207,7 @@ class Evaluation:
                 title, meaning = f"{kind} {self.where}", meanings[kind]
                 if name != MODEL:
                     title = f"{kind} of {_NAMES[name]}" if self.several else _NAMES[name]
-                    how = "as the class of most" if name == LARGEST else "from the"
+                    how = "as the most frequent class of the" if name == LARGEST else "from the"
                     meaning = f"The same samples, each predicted {how} labels that the model had."
                 key = _KEYS[name] + kind.lower().replace(" ", "_")
                 value, low, high = map(self._format, score)
@@ -223,7 +217,7 @@ class Evaluation:
         return measures
 
     def shortfalls(self) -> list[str]:
-        """Return in words where the model does worse than a simple method, and what to do."""
+        """Return in words where the model is worse than a simple method, and what to do."""
         from scipy.stats import binomtest
 
         lines = []
@@ -234,7 +228,7 @@ class Evaluation:
                     continue
                 advice = "another --model or more labels may do better"
                 if name == LARGEST:
-                    advice = "look whether the data tell the classes apart, or label more samples"
+                    advice = "check that the data separate the classes, or label more samples"
                 if self.several:
                     by_chance = score.value < best.high
                 else:
@@ -242,7 +236,7 @@ class Evaluation:
                     worse, differ = int((~mine & other).sum()), int((mine != other).sum())
                     by_chance = bool(binomtest(worse, differ).pvalue >= _CHANCE)
                 if by_chance:
-                    advice = f"on {len(self.truth)} samples so small a difference may be chance"
+                    advice = f"on {len(self.truth)} samples such a small difference may be chance"
                 method = _NAMES[name].replace("always", "always predicting")
                 lines.append(
                     f"the {kind} of the model, {self._format(best.value)}, is below the "
@@ -277,10 +271,8 @@ def evaluate(
             codes = np.searchsorted(model.classes_.astype(str), truth[hidden])
             weights = model.class_prior_[codes] / np.bincount(codes)[codes]
     predictions = {MODEL: mine, **predict_simply(X, truth, known, folds)}
-    labeled = int((known & ~held_out).sum())
-    return Evaluation(
-        truth[hidden], predictions, classes, by_validation, labeled, expected, weights
-    )
+    more = by_validation, int((known & ~held_out).sum()), expected, weights
+    return Evaluation(truth[hidden], predictions, classes, *more)
 
 
 def predict_simply(X: Any, labels: Array, known: Array, folds: Array) -> dict[str, Array]:
@@ -317,16 +309,16 @@ def explain_no_estimate(model: Any, n_labeled: int, n_classes: int) -> str:
 
     if hasattr(model, "validation_folds_"):  # the fit would have validated, with more labels
         needed = max(LEAST_PER_CLASS * max(n_classes, 2), n_labeled + 1)
-        few = f"so few labels, {n_labeled} of {n_classes} classes"
-        wanted = f"about {needed}, {LEAST_PER_CLASS} a class on average"
+        few = f"too few labels, {n_labeled} of {n_classes} classes"
+        wanted = f"about {needed}, {LEAST_PER_CLASS} per class on average"
         return f"the accuracy cannot be estimated from {few}; expected {wanted}"
-    size = "--test-size sets how many are, and every class needs several labels for it"
-    return f"the accuracy is not known, as no labeled sample was held out; {size}"
+    size = "--test-size sets their share, and every class needs several labels"
+    return f"the accuracy is not known because no labeled sample was held out; {size}"
 
 
 @dataclass(frozen=True)
 class LearningGain:
-    """Mean scores of labels that were hidden: with half of the labels, and by validation."""
+    """Mean scores on hidden labels: with half of the labels, and by validation."""
 
     half: float
     full: float
@@ -334,7 +326,7 @@ class LearningGain:
 
     @property
     def helps(self) -> bool:
-        """Whether the second half of the labels has gained a point, and more than by chance."""
+        """Whether the second half of the labels gains a point, and more than chance."""
         return self.full - self.half > max(self.error, _LEAST_GAIN)
 
     def __str__(self) -> str:

@@ -1,8 +1,8 @@
-"""The NMF of scikit-learn on this engine: the same parameters and results, in less time.
+"""scikit-learn's NMF on the engine of this package: the same parameters and results in less time.
 
-Import ``NMF``, ``MiniBatchNMF`` or ``non_negative_factorization`` from here in place of
-``sklearn.decomposition``; or, for programs that are not to be changed, use :func:`patch`,
-:func:`patched`, or on the command line ``python -m ssnmf_fast.sklearn script.py``.
+Import ``NMF``, ``MiniBatchNMF`` or ``non_negative_factorization`` from here instead of
+``sklearn.decomposition``.  For programs that should not be changed, use :func:`patch` or
+:func:`patched`, or run ``python -m ssnmf_fast.sklearn script.py``.
 """
 
 from ._calls import call_counts

@@ -9,7 +9,7 @@ from . import call_counts, patch
 
 parser = argparse.ArgumentParser(
     prog="python -m ssnmf_fast.sklearn",
-    description="Run a Python script with the NMF of scikit-learn on the engine of ssnmf_fast.",
+    description="Run a Python script with scikit-learn's NMF on the engine of ssnmf_fast.",
 )
 parser.add_argument("-v", "--verbose", action="store_true", help="count the calls at the end")
 parser.add_argument("script", help="a Python script")

@@ -1,4 +1,4 @@
-"""Which calls ran on the engine, and which ones scikit-learn had to serve."""
+"""Counts of the calls that run on the engine and on scikit-learn's code."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ _lock = Lock()
 
 
 def call_counts() -> dict[str, int]:
-    """Return how many calls of this process ran on the engine, and how many on scikit-learn's code.
+    """Return the numbers of calls in this process that ran on the engine and on scikit-learn.
 
-    Every fit, every transform and every batch of ``partial_fit`` counts.
+    Each fit, each transform and each batch of ``partial_fit`` is counted.
 
     Returns
     -------
@@ -31,7 +31,7 @@ def call_counts() -> dict[str, int]:
 
 
 def on_engine(name: str, reason: str | None) -> bool:
-    """Count a call, and log the reason, if there is one, why scikit-learn serves it."""
+    """Count a call, and log the reason, if any, why it runs on scikit-learn's code."""
     with _lock:
         _counts["scikit-learn" if reason else "engine"] += 1
     if reason:

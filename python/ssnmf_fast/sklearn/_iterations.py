@@ -1,7 +1,7 @@
 """The iterations of scikit-learn's NMF by the kernels: coordinate descent, multiplicative steps.
 
-X ~ W H with W (n x r) and the transpose of H (m x r) in padded storage; "F" is one of both factors
-and "G" the other one.
+X ~ W H with W (n x r) and the transpose of H (m x r) in padded storage; F is one of the factors and
+G the other.
 """
 
 from __future__ import annotations
@@ -23,28 +23,25 @@ from .._data.entries import DenseEntries, Entries, SparseEntries, Target
 from .._data.tensors import full_columns
 from .._data.weight_forms import Separable
 
-EPSILON = float(np.finfo(np.float32).eps)  # of scikit-learn: the least model, the least denominator
-_ZERO = float(np.finfo(np.float64).eps)  # entries below become 0 where beta is at most 1
+EPSILON = float(np.finfo(np.float32).eps)  # scikit-learn's lower bound of models and denominators
+_ZERO = float(np.finfo(np.float64).eps)  # smaller entries become 0 if beta is at most 1
 
 Penalty = tuple[float, float]  # of the sum of the entries, of half the sum of their squares
 Penalties = tuple[Penalty, Penalty]  # of W, of H
 
 
 class Sides:
-    """The data by rows and by columns, with what the updates of both factors sum over them.
+    """Checked data by rows and by columns, with the sums for the updates of both factors.
 
-    X is checked; with `once` no transposed copy is made, as few passes follow.
+    With `once`, no transposed copy is made, since few passes follow.
     """
 
     def __init__(self, X: Any, beta: float, threads: int, once: bool = False) -> None:
         self.X, self.beta, self.threads, self.sparse = X, beta, threads, sp.issparse(X)
         if self.sparse:
-            bounds = None
-            if once:
-                counts = np.bincount(X.indices, minlength=X.shape[1]) if threads > 1 else None
-                bounds = (
-                    np.array([0, X.shape[1]]) if counts is None else column_ranges(counts, threads)
-                )
+            bounds = np.array([0, X.shape[1]]) if once else None
+            if once and threads > 1:
+                bounds = column_ranges(np.bincount(X.indices, minlength=X.shape[1]), threads)
             self._rows: Entries = SparseEntries(X, threads, bounds)
         else:
             self._rows = DenseEntries(X, threads)
@@ -69,7 +66,7 @@ class Sides:
         return P
 
     def times(self, G: Array, at: int) -> Array:
-        """Return the product of X at 0, or of the transposed X at 1, and any dense matrix."""
+        """Return X (at 0) or its transpose (at 1) times a dense matrix."""
         wide = padded(G, self.X.dtype)
         P = np.empty((self.X.shape[at], wide.shape[1]), self.X.dtype)
         (self._columns if at else self._rows).power(0, None, wide, Target(P))
@@ -88,7 +85,7 @@ class Sides:
         return N
 
     def divergence(self, W: Array, Ht: Array, cross: float | None = None) -> float:
-        """Return the beta-divergence; `cross` is the inner product of X and W H, where known."""
+        """Return the beta-divergence; `cross` is the inner product of X and W H, if known."""
         beta = self.beta
         if beta == 2:
             if not self.sparse and cross is None:
@@ -99,7 +96,7 @@ class Sides:
         if beta == 1:
             value, N = self._rows.sum("kl_loss", W, Ht), Ht.sum(axis=0, dtype=np.float64)
             return value + float(W.sum(axis=0, dtype=np.float64) @ N)
-        listed = self.sparse and beta != 0  # else there are no zeros
+        listed = self.sparse and beta != 0  # X has no zeros if beta is 0
         value = self._rows.sum("beta_loss", W, Ht, beta, listed)
         if listed:
             N = np.empty_like(W)
@@ -112,7 +109,7 @@ class Sides:
 
 
 class FastCsr(sp.csr_matrix):  # type: ignore[misc]
-    """Clean data whose products the kernels compute, for scikit-learn's SVD; empty if turned."""
+    """Data with products by the kernels, for scikit-learn's SVD; the transpose has no entries."""
 
     sides: Sides | None = None
     at = 0
@@ -132,7 +129,7 @@ class FastCsr(sp.csr_matrix):  # type: ignore[misc]
 
 
 def clean(X: Any, threads: int) -> Matrix:
-    """Return data that scikit-learn has checked as the kernels take them."""
+    """Convert data that scikit-learn has checked to the form of the kernels."""
     if sp.issparse(X):
         return check_matrix(X, "X", n_threads=threads, allow_negative=True, limited=False)
     return X if all(s % X.itemsize == 0 for s in X.strides) else np.ascontiguousarray(X)
@@ -191,7 +188,7 @@ def multiply(
     start, F, G = time.perf_counter(), padded(W, W.dtype), padded(H.T, W.dtype)
     n_iter, P, beta = 0, F, sides.beta
     if model.tol > 0 and beta < 2 and not (full_columns(F) & full_columns(G)).any():
-        # Where the model vanishes, scikit-learn takes it for its least number.
+        # scikit-learn replaces zeros of the model by EPSILON.
         sides.unreached = _beta_divergence(sides.X, W, H, beta) - sides.divergence(F, G)
     first = before = sides.error(F, G) if model.tol > 0 else 0.0
     while n_iter < model.max_iter:
@@ -199,7 +196,7 @@ def multiply(
         if update_H or beta != 2 or n_iter == 1:
             P = sides.product(F, G, 0)
         linear, square_W = penalties[0]
-        if beta == 1 and not update_H:  # scikit-learn adds it to its sums once more each time
+        if beta == 1 and not update_H:  # scikit-learn adds it to its sums again in each iteration
             linear *= n_iter
         step(sides, F, G, 0, P, (linear, square_W))
         last = F
@@ -221,7 +218,7 @@ def multiply(
 
 
 def step(sides: Sides, F: Array, G: Array, at: int, P: Array, penalty: Penalty) -> None:
-    """Multiply F, which is W at 0, by the ratio of P and of what pulls it down."""
+    """Multiply F (W at 0) by the ratio of P and the penalized denominator."""
     ratio = P / penalized(sides.denominator(F, G, at), F, penalty)
     if sides.exponent != 1:
         ratio **= F.dtype.type(sides.exponent)
@@ -230,13 +227,13 @@ def step(sides: Sides, F: Array, G: Array, at: int, P: Array, penalty: Penalty) 
 
 
 def cut(F: Array, beta: float, at: int) -> None:
-    """Set to 0 what is tiny, as scikit-learn does for a small beta."""
+    """Set tiny entries to 0, as scikit-learn does for small beta."""
     if beta < 1 or (beta == 1 and at):
         F[F < _ZERO] = 0
 
 
 def penalized(N: Array, F: Array, penalty: Penalty) -> Array:
-    """Return a denominator with the pull of the penalty, and nowhere 0."""
+    """Return a denominator with the gradient of the penalty, and zeros replaced."""
     linear, square = (F.dtype.type(weight) for weight in penalty)
     if linear:
         N = N + linear

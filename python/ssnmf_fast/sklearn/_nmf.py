@@ -1,4 +1,4 @@
-"""Scikit-learn's estimators of NMF, with this package's kernels in place of its solvers."""
+"""scikit-learn's estimators of NMF with this package's kernels instead of its solvers."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from ..penalties import L1, L2
 from . import _iterations as iterations
 from ._calls import on_engine
 
-_LEAST_SHARED = 1 << 17  # entries of the factors of a batch, from which a second thread gains
+_LEAST_SHARED = 1 << 17  # with more entries in the factors of a batch, a second thread helps
 
-_OWN_FIT, _OWN_BATCH = original.NMF, original.MiniBatchNMF  # also while names are replaced
+_OWN_FIT, _OWN_BATCH = original.NMF, original.MiniBatchNMF  # the originals, also while patched
 
 
 def _reason(X: Any, beta: float) -> str | None:
@@ -97,8 +97,8 @@ class NMF(_OWN_FIT):  # type: ignore[misc, valid-type]
     def _fit_best(
         self, sides: iterations.Sides, W: Array, H: Array, weights: Any, update_H: bool
     ) -> tuple[Array, Array, int]:
-        """Fit by the engine's own choice of a rule, with its stopping rule."""
-        unit = 2 if sides.beta == 2 else 1  # of the loss of the engine, in those of scikit-learn
+        """Fit with the engine's choice of solver and its stopping rule."""
+        unit = 2 if sides.beta == 2 else 1  # the engine's loss relative to scikit-learn's
         penalties = {  # which the engine multiplies by the length of the other side
             name: [L1(unit * linear / length), L2(unit * square / (2 * length))]
             for name, (linear, square), length in zip(
@@ -128,7 +128,7 @@ class MiniBatchNMF(_OWN_BATCH):  # type: ignore[misc, valid-type]
 
     @contextmanager
     def _served(self, X: Any) -> Iterator[int]:
-        """Decide once for a fit, a transform or a batch: the threads of the engine, or 0."""
+        """Yield the threads of the engine, or 0, decided once per fit, transform or batch."""
         known: int | None = getattr(self, "_by_engine", None)
         if known is not None:
             yield known
@@ -149,7 +149,7 @@ class MiniBatchNMF(_OWN_BATCH):  # type: ignore[misc, valid-type]
     def _fit_transform(self, X: Any, W: Any = None, H: Any = None, update_H: bool = True) -> Any:
         with self._served(X) as threads:
             if threads and sp.issparse(X):
-                X = iterations.clean(X, threads)  # sorted, as SciPy would sort that of the caller
+                X = iterations.clean(X, threads)  # sorted here: SciPy would sort the caller's X
                 X = iterations.FastCsr(X if X.has_sorted_indices else X.sorted_indices())
                 X.sides = iterations.Sides(X, _beta_loss_to_float(self.beta_loss), threads)
             return super()._fit_transform(X, W=W, H=H, update_H=update_H)

@@ -1,4 +1,4 @@
-"""Scikit-learn's names replaced in the running process, and set back."""
+"""Replacement of scikit-learn's names in the running process."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _lock = threading.RLock()
 
 
 def _replace(old: dict[str, Any], new: dict[str, Any]) -> None:
-    """Replace objects in every imported module, under whatever names they have there."""
+    """Replace objects in all imported modules, under any name."""
     by_id = {id(old[name]): new[name] for name in old}
     with _lock:
         for name, module in list(sys.modules.items()):
@@ -31,12 +31,12 @@ def _replace(old: dict[str, Any], new: dict[str, Any]) -> None:
 
 
 def patch() -> None:
-    """Let ``sklearn.decomposition`` run its NMF on this engine, in this process, from now on.
+    """Run the NMF of ``sklearn.decomposition`` on this engine from now on, in this process.
 
-    ``NMF``, ``MiniBatchNMF`` and ``non_negative_factorization`` are replaced there and in every
-    module that has imported them before.  Models that exist already, and classes derived from the
-    old ones, stay as they are.  A call that the engine cannot serve runs on scikit-learn's own
-    code; the logger ``ssnmf_fast.sklearn`` warns of it with the reason.
+    ``NMF``, ``MiniBatchNMF`` and ``non_negative_factorization`` are replaced there and in all
+    modules that have imported them.  Existing models, and classes derived from the old classes, do
+    not change.  Calls that the engine does not support run on scikit-learn's code; the logger
+    ``ssnmf_fast.sklearn`` issues a warning with the reason.
 
     Examples
     --------
@@ -51,7 +51,7 @@ def patch() -> None:
 
 
 def unpatch() -> None:
-    """Set the names back that :func:`patch` replaced, also in modules imported since then."""
+    """Restore the names that :func:`patch` replaced, also in modules imported since then."""
     _replace(_OWN, _THEIRS)
 
 
@@ -59,7 +59,7 @@ def unpatch() -> None:
 def patched() -> Iterator[None]:
     """Run scikit-learn's NMF on this engine within the context; see :func:`patch`.
 
-    Where the names were replaced before, they stay replaced afterwards.
+    Names that were replaced before stay replaced afterwards.
 
     Examples
     --------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ._careful import CarefulClassifier
+from ._novelty import Novelty
 from ._triage import Ticket, Triage
 
-__all__ = ["CarefulClassifier", "Ticket", "Triage"]
+__all__ = ["CarefulClassifier", "Novelty", "Ticket", "Triage"]

@@ -1,4 +1,4 @@
-"""An estimator by sub-classing."""
+"""A subclass of an estimator."""
 
 from __future__ import annotations
 
@@ -13,24 +13,30 @@ import ssnmf_fast as sf
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class CarefulClassifier(sf.FewLabelsClassifier):
-    """A FewLabelsClassifier that leaves doubtful samples to people.
+    """A FewLabelsClassifier that marks uncertain samples for manual review.
 
-    Estimators of ssnmf_fast are dataclasses, whose fields are their parameters: a decorated
-    sub-class has the fields below as parameters too.
+    Estimators of ssnmf_fast are dataclasses, and their fields are their
+    parameters. The fields of this subclass are additional parameters.
 
     Parameters
     ----------
     min_probability : float, default 0.6
-        Samples whose most probable class is less probable than this are doubtful.
+        Samples are doubtful if the probability of their best class is smaller.
     doubtful : str, default "?"
-        What is predicted for them.
+        Prediction for doubtful samples.
     """
 
     min_probability: float = 0.6
     doubtful: str = "?"
 
-    def predict(self, X: Any, *, X_weights: Any = None, side: Any = None) -> npt.NDArray[Any]:
+    def predict(
+        self, X: Any, *, X_weights: Any = None, side: Any = None
+    ) -> npt.NDArray[Any]:
         """Predict classes, or `doubtful`."""
         probability = self.predict_proba(X, X_weights=X_weights, side=side)
-        best = np.asarray(self.classes_, dtype=object)[probability.argmax(axis=1)]
-        return np.where(probability.max(axis=1) < self.min_probability, self.doubtful, best)
+        best = np.asarray(self.classes_, dtype=object)[
+            probability.argmax(axis=1)
+        ]
+        return np.where(
+            probability.max(axis=1) < self.min_probability, self.doubtful, best
+        )

@@ -1,4 +1,4 @@
-"""A program's own class by composing: a vectorizer and an estimator."""
+"""A class composed of a vectorizer and an estimator."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MODEL, _TERMS = "model.npz", "terms.json"
 
 @dataclass(frozen=True)
 class Ticket:
-    """A ticket with the queue it belongs to, and how probable that is."""
+    """A ticket with a queue, and the probability that it belongs there."""
 
     text: str
     queue: str
@@ -30,23 +30,31 @@ class Triage:
     Parameters
     ----------
     random_state : int, default 0
-        Equal numbers give equal results.
+        The same seed gives the same results.
     n_threads : int, optional
-        All processors by default; the results do not depend on it.
+        All cores by default; results do not depend on it.
     """
 
-    def __init__(self, *, random_state: int = 0, n_threads: int | None = None) -> None:
+    def __init__(
+        self, *, random_state: int = 0, n_threads: int | None = None
+    ) -> None:
         self.vectorizer = TfidfVectorizer(stop_words="english")
-        self.model = sf.FewLabelsClassifier(random_state=random_state, n_threads=n_threads)
+        self.model = sf.FewLabelsClassifier(
+            random_state=random_state, n_threads=n_threads
+        )
 
-    def fit(self, texts: Sequence[str], queues: Sequence[str | None]) -> Triage:
-        """Learn from tickets; the queue of most may be None."""
+    def fit(
+        self, texts: Sequence[str], queues: Sequence[str | None]
+    ) -> Triage:
+        """Learn from tickets; most queues may be None."""
         self.model.fit(self.vectorizer.fit_transform(texts), list(queues))
         return self
 
     def routed(self, texts: Sequence[str]) -> list[Ticket]:
         """Return every ticket with its most probable queue."""
-        probability = self.model.predict_proba(self.vectorizer.transform(texts))
+        probability = self.model.predict_proba(
+            self.vectorizer.transform(texts)
+        )
         best = probability.argmax(axis=1)
         queues = self.model.classes_[best]
         values = probability.max(axis=1)
@@ -56,16 +64,20 @@ class Triage:
         ]
 
     def ranked(self, texts: Sequence[str], queue: str) -> list[Ticket]:
-        """Return all tickets, those that belong most probably to a queue first."""
+        """Return all tickets, the most probable ones for a queue first."""
         column = list(self.model.classes_).index(queue)
-        probability = self.model.predict_proba(self.vectorizer.transform(texts))[:, column]
+        probability = self.model.predict_proba(
+            self.vectorizer.transform(texts)
+        )[:, column]
         order = np.argsort(-probability, kind="stable")
         return [Ticket(texts[i], queue, float(probability[i])) for i in order]
 
     def topics(self, n_terms: int = 5) -> list[tuple[str, ...]]:
-        """Return the terms of the largest weight of every topic."""
+        """Return the largest terms of every topic."""
         names = self.vectorizer.get_feature_names_out()
-        return [topic.terms for topic in self.model.topics(names, n_terms=n_terms)]
+        return [
+            topic.terms for topic in self.model.topics(names, n_terms=n_terms)
+        ]
 
     def save(self, folder: str | Path) -> None:
         """Write the model and the terms to a folder."""
@@ -78,11 +90,13 @@ class Triage:
 
     @classmethod
     def load(cls, folder: str | Path) -> Triage:
-        """Read what `save` wrote."""
+        """Load a saved object."""
         folder = Path(folder)
         triage = cls()
         triage.model = sf.load(folder / _MODEL)
         terms = json.loads((folder / _TERMS).read_text(encoding="utf-8"))
-        triage.vectorizer = TfidfVectorizer(stop_words="english", vocabulary=list(terms))
+        triage.vectorizer = TfidfVectorizer(
+            stop_words="english", vocabulary=list(terms)
+        )
         triage.vectorizer.idf_ = np.array(list(terms.values()))
         return triage
