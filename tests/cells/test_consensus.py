@@ -47,9 +47,7 @@ def test_refused(cells, tmp_path):
     with pytest.raises(TypeError, match="adata must be an AnnData"):
         sfa.consensus(cells.X, 4)
     for name in ("../evil", "a/b", "/tmp/evil", "a\\b", "C:evil", "a\0b"):
-        with pytest.raises(
-            ValueError, match=r"cnmf_name is a prefix of file names, without folders"
-        ):
+        with pytest.raises(ValueError, match=r"cnmf_name is a prefix .*without folders"):
             sfa.consensus(cells, 4, cnmf_folder=tmp_path / "in", cnmf_name=name)
     with pytest.raises(TypeError, match="cnmf_name must be text"):
         sfa.consensus(cells, 4, cnmf_folder=tmp_path / "in", cnmf_name=3)

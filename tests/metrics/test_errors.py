@@ -110,12 +110,8 @@ def test_errors_of_representations(call, S, labels, error, message) -> None:
         (lambda m: m.inter_label_sparsity(GOOD, [1] * 4), ValueError, "one class only, 1"),
         (lambda m: m.inter_label_sparsity(GOOD, np.eye(4)), ValueError, "labels must have one"),
         (lambda m: m.inter_label_sparsity(GOOD, sp.eye_array(4)), TypeError, "a sparse matrix"),
-        (lambda m: m.topic_coherence(GOOD), TypeError, r"one of components \(the dictionary\)"),
-        (
-            lambda m: m.topic_coherence(GOOD, GOOD, terms=[[0, 1]]),
-            TypeError,
-            r"one of components \(the dictionary\)",
-        ),
+        (lambda m: m.topic_coherence(GOOD), TypeError, "one of components"),
+        (lambda m: m.topic_coherence(GOOD, GOOD, terms=[[0, 1]]), TypeError, "one of components"),
         (
             lambda m: m.topic_coherence(GOOD, np.ones((2, 3))),
             ValueError,
@@ -149,25 +145,17 @@ def test_errors_of_representations(call, S, labels, error, message) -> None:
             ValueError,
             "term 0 of topic 0 occurs in no document",
         ),
-        (
-            lambda m: m.topic_coherence(terms=[["a", "b"]]),
-            TypeError,
-            r"expected one of X \(a matrix",
-        ),
+        (lambda m: m.topic_coherence(terms=[["a", "b"]]), TypeError, "expected one of X"),
         (
             lambda m: m.topic_coherence(GOOD, texts=[["a"]], terms=[["a", "b"]]),
             TypeError,
-            r"expected one of X \(a matrix",
+            "expected one of X",
         ),
-        (
-            lambda m: m.topic_coherence(texts=[["a"]], components=GOOD),
-            TypeError,
-            r"feature_names \(the words of the columns",
-        ),
+        (lambda m: m.topic_coherence(texts=[["a"]], components=GOOD), TypeError, "feature_names"),
         (
             lambda m: m.topic_coherence(GOOD, GOOD, feature_names=["a", "b"]),
             TypeError,
-            r"feature_names \(the words of the columns",
+            "feature_names",
         ),
         (
             lambda m: m.topic_coherence(texts=[["a"]], components=GOOD, feature_names={"a": 1}),

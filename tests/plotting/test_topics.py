@@ -358,7 +358,7 @@ class TestTermBars:
                 make_topics(np.array([[np.nan]])),
                 {},
                 ValueError,
-                "weights of topic 0 must be finite",
+                "weights of topic 0",
             ),
         ],
     )

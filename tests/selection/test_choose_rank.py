@@ -189,11 +189,7 @@ def test_progress(capsys: pytest.CaptureFixture[str]) -> None:
         ({"estimator": sf.BayesianNMF()}, TypeError, "estimator must be one of ssnmf_fast"),
         ({"estimator": 3}, TypeError, "estimator must be one of ssnmf_fast"),
         ({"estimator": sf.NMF(init=(0, 0))}, ValueError, "estimator.init holds arrays"),
-        (
-            {"criterion": "stability", "estimator": sf.NMF()},
-            ValueError,
-            "does not take an estimator",
-        ),
+        ({"criterion": "stability", "estimator": sf.NMF()}, ValueError, "not take an estimator"),
         ({"criterion": "corcondia"}, ValueError, "only available for tensors"),
         ({"criterion": "stability", "ranks": [1, 2]}, ValueError, "ranks and n_starts of at least"),
         ({"X": np.ones((0, 3))}, ValueError, "expected at least one sample"),

@@ -205,7 +205,7 @@ HUGE = (np.zeros((5, 1), int), [1.0], (2**31 - 1,) * 5)
     [
         ({"criterion": "bound"}, ValueError, "'bound' is not available for tensors"),
         ({"y": [0, 1]}, ValueError, "y is not supported for tensors"),
-        ({"estimator": sf.NMF()}, TypeError, "needs a NonnegativeCP as estimator; got NMF"),
+        ({"estimator": sf.NMF()}, TypeError, "NonnegativeCP as estimator; got NMF"),
         ({"estimator": sf.NonnegativeCP(), "loss": KL}, ValueError, "loss and estimator are both"),
         ({"X": -np.ones((3, 3, 3))}, ValueError, "Negative values"),
         ({"X": HUGE}, ValueError, "more places than an integer can count"),
@@ -215,7 +215,7 @@ HUGE = (np.zeros((5, 1), int), [1.0], (2**31 - 1,) * 5)
         (
             {"criterion": "corcondia", "X_weights": np.ones(SHAPE)},
             ValueError,
-            "does not take X_weights",
+            "not take X_weights",
         ),
         ({"criterion": "stability", "n_starts": 1}, ValueError, "n_starts of at least 2; got 1"),
         (
