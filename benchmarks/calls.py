@@ -20,7 +20,7 @@ def calls(folder: Path, size: int = 1) -> dict[str, Callable[[], Any]]:
 
     # Commits to compare with may have all names at the top level.
     papers, open_csr = getattr(sf, "papers", sf), getattr(sf, "io", sf).open_csr
-    rank = "n_components" if "n_components" in signature(sf.complete).parameters else "rank"
+    rank = {"n_components" if "n_components" in signature(sf.complete).parameters else "rank": 5}
 
     rng = np.random.default_rng(0)
     n = 2000 * size
@@ -63,9 +63,7 @@ def calls(folder: Path, size: int = 1) -> dict[str, Callable[[], Any]]:
         "represent": lambda: sf.represent(X, A, n_threads=1),
         "represent, Kullback-Leibler": lambda: sf.represent(small, A, loss=divergence, n_threads=1),
         "randomized_svd": lambda: linalg.randomized_svd(X, 10, random_state=0, n_threads=1),
-        "complete": lambda: sf.complete(
-            low_rank, **{rank: 5}, max_iter=10, random_state=0, **fixed
-        ),
+        "complete": lambda: sf.complete(low_rank, **rank, max_iter=10, random_state=0, **fixed),
         "factorize_tensor": lambda: sf.factorize_tensor(tensor, **random),
         "BayesianNMF": model(sf.BayesianNMF(**random)),
         "SupervisedBayesianNMF": model(papers.SupervisedBayesianNMF(**random), labels),

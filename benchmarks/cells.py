@@ -65,13 +65,9 @@ def draw(rng: np.random.Generator, cells: int, programs: Any) -> Any:
     totals = rng.poisson(SHARE * n_genes * 1.3 * rng.lognormal(0, 0.3, cells))
     parts = rng.multinomial(totals, usage)  # of the counts of each cell, those of each program
     rows = np.concatenate([np.repeat(np.arange(cells, dtype=np.int32), part) for part in parts.T])
-    columns = np.concatenate(
-        [
-            np.searchsorted(edges, rng.random(part.sum(), dtype=np.float32))
-            for edges, part in zip(cumulative, parts.T, strict=True)
-        ]
-    )
-    columns = np.minimum(columns, n_genes - 1).astype(np.int32)
+    uniform = [rng.random(part.sum(), dtype=np.float32) for part in parts.T]
+    drawn = [np.searchsorted(edges, u) for edges, u in zip(cumulative, uniform, strict=True)]
+    columns = np.minimum(np.concatenate(drawn), n_genes - 1).astype(np.int32)
     return sp.coo_array((np.ones(len(rows), np.float32), (rows, columns)), (cells, n_genes)).tocsr()
 
 
@@ -146,10 +142,8 @@ def main(options: Options) -> Any:
     with tempfile.TemporaryDirectory(dir=options.folder) as place:
         folder = Path(place)
         for number in options.cases:
-            case = CASES[number]
-            case = case._replace(
-                cells=case.cells // options.scale, of_file=case.of_file // options.scale
-            )
+            case, scale = CASES[number], options.scale
+            case = case._replace(cells=case.cells // scale, of_file=case.of_file // scale)
             path = folder / f"{case.of_file}x{case.n_genes}.h5ad"
             if path not in written:
                 for old in written:

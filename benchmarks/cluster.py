@@ -14,6 +14,8 @@ It needs ``python -m pip install 'ssnmf-fast[dask]'``.
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -33,12 +35,14 @@ ROWS = (10**6, 10**7, 10**8, 10**9)
 SIMULATED_COLUMNS, SIMULATED_PER_ROW = 100_000, 100
 
 
-def local_cluster(n_workers: int = 2, **options: Any) -> Any:
-    from distributed import LocalCluster
+@contextmanager
+def two_workers(**options: Any) -> Iterator[Any]:
+    """Return a client of a cluster of two processes with one thread each."""
+    from distributed import Client, LocalCluster
 
-    return LocalCluster(
-        n_workers=n_workers, threads_per_worker=1, dashboard_address=":0", **options
-    )
+    options |= {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0"}
+    with LocalCluster(**options) as cluster, Client(cluster, direct_to_workers=True) as client:
+        yield client
 
 
 def blocks(X: Any, number: int) -> list[Any]:
@@ -55,30 +59,25 @@ def files(X: Any, number: int, folder: Path) -> list[Path]:
     return paths
 
 
+def watched(fit: Any, X: Any, max_iter: int, **further: Any) -> tuple[Any, list[float]]:
+    """Return a fit, and when its objective was evaluated: every ten iterations."""
+    times: list[float] = []
+    given = {"init": "random", "random_state": 0, "max_iter": max_iter, "tol": 0, **further}
+    return fit(X, callback=lambda state: times.append(time.perf_counter()), **given), times
+
+
 def per_iteration(fit: Any, X: Any, checks: int, **further: Any) -> float:
     """Return the seconds of an iteration: the least of several spans of ten."""
-    times: list[float] = []
-    fit(
-        X,
-        init="random",
-        random_state=0,
-        max_iter=10 * checks,
-        tol=0,
-        callback=lambda state: times.append(time.perf_counter()),
-        **further,
-    )
-    return min(np.diff(times)) / 10
+    return min(np.diff(watched(fit, X, 10 * checks, **further)[1])) / 10
 
 
 def beside_memory(options: Options) -> list[list[str]]:
     """Return rows of a table, of alternating runs."""
-    from distributed import Client
-
     import ssnmf_fast.dask as sfd
 
     X = skewed(options.rows, options.columns, options.per_row, np.dtype(np.float64))
     rows = []
-    with local_cluster() as cluster, Client(cluster, direct_to_workers=True) as client:
+    with two_workers() as client:
         held = client.scatter(blocks(X, options.blocks), hash=False)
         cases: dict[str, tuple[Any, Any]] = {"in memory": (held, X)}
         if options.disk:
@@ -126,8 +125,6 @@ class Costs:
 
 def constants(options: Options) -> Costs:
     """Measure the constants of the model for the Kullback-Leibler loss."""
-    from distributed import Client
-
     import ssnmf_fast.dask as sfd
 
     further = {"n_components": options.rank, "loss": LOSSES[0]}
@@ -141,7 +138,7 @@ def constants(options: Options) -> Costs:
     few, many = alone(n, options.per_row // 4), alone(n, options.per_row)
     nonzero = (many - few) / (n * (options.per_row - options.per_row // 4))
     row = max(0.0, few / n - nonzero * (options.per_row // 4))
-    with local_cluster() as cluster, Client(cluster, direct_to_workers=True) as client:
+    with two_workers() as client:
 
         def small(columns: int, number: int) -> float:
             X = skewed(4000, columns, 5, np.dtype(np.float64))
@@ -188,36 +185,21 @@ def write_block(path: str, seed: int, rows: int, columns: int, per_row: int) -> 
 
 
 def large(options: Options) -> None:
-    from distributed import Client
-
     import ssnmf_fast.dask as sfd
 
-    rows, columns, per_row, number = 250_000, 100_000, 50, 20
+    rows, columns, per_row = size = 250_000, 100_000, 50
+    number = 20
     options.large.mkdir(parents=True, exist_ok=True)
     paths = [options.large / f"block{i}.npz" for i in range(number)]
-    with (
-        local_cluster(memory_limit="4GB") as cluster,
-        Client(cluster, direct_to_workers=True) as client,
-    ):
+    with two_workers(memory_limit="4GB") as client:
         missing = [(i, path) for i, path in enumerate(paths) if not path.exists()]
-        written = [
-            client.submit(write_block, str(path), i, rows, columns, per_row) for i, path in missing
-        ]
-        client.gather(written)
+        client.gather([client.submit(write_block, str(path), i, *size) for i, path in missing])
         client.restart()  # for the peak of the fit alone
         for loss in LOSSES:
-            begin, times = time.perf_counter(), []
-            fit = sfd.factorize(
-                paths,
-                n_components=options.rank,
-                loss=loss,
-                init="random",
-                random_state=0,
-                max_iter=options.large_iterations,
-                tol=0,
-                callback=lambda state: times.append(time.perf_counter()),  # noqa: B023
-            )
-            seconds = (times[-1] - times[0]) / options.large_iterations
+            begin, iterations = time.perf_counter(), options.large_iterations
+            further = {"n_components": options.rank, "loss": loss}
+            fit, times = watched(sfd.factorize, paths, iterations, **further)
+            seconds = (times[-1] - times[0]) / iterations
             peaks = client.run(peak_memory).values()
             say(
                 f"{number * rows:,} x {columns:,}, {number * rows * per_row:,} nonzeros, {loss}: "

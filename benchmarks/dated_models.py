@@ -57,10 +57,8 @@ def make(name: str, T: Any, words: Array, labeled: Array, y: Array, seed: int) -
 
 def measure(options: Options, name: str, seed: int) -> Record:
     counts, words, days, y = data()
-    tfidf, (classes, of) = (
-        TfidfTransformer().fit_transform(counts),
-        np.unique(y, return_inverse=True),
-    )
+    tfidf = TfidfTransformer().fit_transform(counts)
+    classes, of = np.unique(y, return_inverse=True)
     k, order = len(classes), np.random.default_rng(seed).permutation(len(y))
     labeled = np.concatenate([order[of[order] == c][:LABELS] for c in range(k)])
     X, given = counts if name in OF_COUNTS else tfidf, np.full(len(y), None, dtype=object)

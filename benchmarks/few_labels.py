@@ -128,9 +128,7 @@ def summary(records: list[Record]) -> list[str]:
     pooled: Cells = {}
     for amount in sorted({amount for _, amount in cells}):
         rows = [cells[name, amount] for name in TEXT_SETS if (name, amount) in cells]
-        if not rows:
-            continue
-        common = [m for m in rows[0] if all(m in row for row in rows)]
+        common = [m for row in rows[:1] for m in row if all(m in other for other in rows)]
         pooled["mean", amount] = {m: float(np.mean([row[m] for row in rows])) for m in common}
     lines += [table(pooled, ("mean",))]
     worst = [
@@ -145,10 +143,8 @@ def summary(records: list[Record]) -> list[str]:
         true = [r.get("accuracy", r.get("all_right")) for r in given]
         held = [r["interval"][0] <= t <= r["interval"][1] for r, t in zip(given, true, strict=True)]
         gap = np.mean([r["expected"] - t for r, t in zip(given, true, strict=True)])
-        lines += [
-            "",
-            f"Intervals hold the test accuracy in {np.mean(held):.0%} of {len(held)} runs;",
-        ]
+        inside = f"{np.mean(held):.0%} of {len(held)} runs"
+        lines += ["", f"Intervals hold the test accuracy in {inside};"]
         lines += [f"expected less true accuracy: {100 * gap:+.1f} points on average."]
     errors = [r["calibration_error"] for r in records if "calibration_error" in r]
     if errors:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from common import Array, panels
@@ -128,11 +129,8 @@ def draw_curves(records: list[Record], stem: Path) -> None:
     figure.savefig(stem.with_suffix(".png"), dpi=130)
 
 
-QUESTION = Question(
-    "draw data first who",
-    lambda o: product(range(o.draws), o.data, o.first, WHO),
-    measure,
-    report,
-    draw_curves,
-    threads=None,
-)
+def cases(options: Options) -> Any:
+    return product(range(options.draws), options.data, options.first, WHO)
+
+
+QUESTION = Question("draw data first who", cases, measure, report, draw_curves, threads=None)

@@ -186,10 +186,8 @@ def report(records: list[Record], options: Options) -> str:
     return tabulate(records, **COLUMNS)
 
 
-QUESTION = Question(
-    "name seed factor",
-    lambda o: product(o.cases, [o.seed], o.forget_factors),
-    measure,
-    report,
-    threads=None,
-)
+def cases(options: Options) -> Any:
+    return product(options.cases, [options.seed], options.forget_factors)
+
+
+QUESTION = Question("name seed factor", cases, measure, report, threads=None)

@@ -17,50 +17,45 @@ from pathlib import Path
 from typing import Any
 
 from common import ROOT
-from records import markdown
+from records import tabulate
 
 RESULTS = ROOT / "benchmarks" / "asv" / "results.json"
 PAGE = ROOT / "docs" / "evidence" / "history.md"
 Values = dict[tuple[Any, ...], float]
 
 
-def values_of(found: dict[str, Any], name: str) -> Values:
-    """Return the results of a benchmark by its parameters, nothing if it did not run."""
+def values_of(found: dict[str, Any], name: str, scale: float = 1.0) -> Values:
+    """Return the results of a benchmark by its parameters, nothing where it did not run."""
     if name not in found["results"]:
         return {}
     entry = dict(zip(found["result_columns"], found["results"][name], strict=False))
     parameters = [[literal_eval(value) for value in values] for values in entry["params"]]
-    return dict(zip(product(*parameters), entry["result"] or [], strict=False))
+    pairs = zip(product(*parameters), entry["result"] or [], strict=False)
+    return {k: scale * v for k, v in pairs if v is not None and not math.isnan(v)}
 
 
-def cell(value: float | None, scale: float = 1.0) -> str:
-    return "" if value is None or math.isnan(value) else f"{scale * value:.3g}"
-
-
-def table(values: Values, columns: list[tuple[Any, ...]], titles: list[str], scale: float) -> str:
+def table(values: Values, first: str, places: dict[str, tuple[Any, ...]]) -> str:
     """Return a table whose rows are first parameters, and its columns the others."""
-    names = dict.fromkeys(key[0] for key in values)
-    rows = [[name, *(cell(values.get((name, *c)), scale) for c in columns)] for name in names]
-    return markdown(titles, rows)
+    names = [{"name": name} for name in dict.fromkeys(key[0] for key in values)]
+    cells = {t: lambda r, p=p: f"{values[(r['name'], *p)]:.3g}" for t, p in places.items()}
+    return tabulate(names, **{first: "{name}"}, **cells)
 
 
 def kernels(found: dict[str, Any]) -> str:
-    values = values_of(found, "kernels.Kernels.time_kernel")
-    parts = []
+    values, parts = values_of(found, "kernels.Kernels.time_kernel", 1e3), []
     for threads in (1, 2):
-        columns = [(r, d, threads) for d in ("float64", "float32") for r in (8, 32, 96)]
-        titles = [f"threads {threads}", *(f"{d}, rank {r}" for r, d, _ in columns)]
-        parts.append(table(values, columns, titles, 1e3))
+        cases = [(r, d, threads) for d in ("float64", "float32") for r in (8, 32, 96)]
+        parts += [table(values, f"threads {threads}", {f"{c[1]}, rank {c[0]}": c for c in cases})]
     return "\n\n".join(parts)
 
 
 def calls(found: dict[str, Any]) -> str:
-    times = values_of(found, "public_calls.Times.time_call")
+    times = values_of(found, "public_calls.Times.time_call", 1e3)
     memory = values_of(found, "public_calls.Memory.track_memory")
-    values = {(*key, "ms"): 1e3 * value for key, value in times.items() if value is not None}
-    values |= {(*key, "MB"): value for key, value in memory.items() if value is not None}
-    titles = ["call", "ms", "ms, 4 times the rows", "MB, 4 times the rows"]
-    return table(values, [(1, "ms"), (4, "ms"), (4, "MB")], titles, 1.0)
+    values = {(*key, "ms"): value for key, value in times.items()}
+    values |= {(*key, "MB"): value for key, value in memory.items()}
+    places = {"ms": (1, "ms"), "ms, 4 times the rows": (4, "ms")}
+    return table(values, "call", places | {"MB, 4 times the rows": (4, "MB")})
 
 
 def page(found: dict[str, Any]) -> str:

@@ -105,9 +105,8 @@ def convergence(found: dict[str, Any]) -> tuple[str, list[Loss]]:
             if OURS not in name and their * NOTICEABLE < took[OURS]:
                 where = f"{title}, to {100 * (goal - 1):g} % of the best loss"
                 lost.append((where, name, cells[OURS], cells[name]))
-        marked = dict(
-            zip(cells, best_in_bold(list(cells.values()), list(took.values())), strict=True)
-        )
+        bold = best_in_bold(list(cells.values()), list(took.values()))
+        marked = dict(zip(cells, bold, strict=True))
         for row in rows:
             row.append(marked.get(row[0], ""))
     header = ["solver", *(f"{title}: {100 * (goal - 1):g} %" for title, _, goal in columns)]
@@ -134,9 +133,8 @@ def likelihood(records: list[Record]) -> tuple[str, list[Loss]]:
         values = [r["log_likelihood"] for r in fits]
         spread = f"{max(values):,.0f}" + (f" to {min(values):,.0f}" if len(fits) > 1 else "")
         longest = max(r["seconds"] for r in fits)
-        rows.append(
-            [f"{OURS}, {several(len(fits), 'random start')}", str(count), spread, f"{longest:.1f}"]
-        )
+        name = f"{OURS}, {several(len(fits), 'random start')}"
+        rows.append([name, str(count), spread, f"{longest:.1f}"])
     rows += [
         [r["solver"], str(r["iterations"]), f"{r['log_likelihood']:,.0f}", f"{r['seconds']:.1f}"]
         for r in records
@@ -330,13 +328,7 @@ def page(folder: Path) -> str:
         "## Tables of papers\n\n[The papers](papers.md) compares their tables with the same "
         "experiments here. `benchmarks/README.md` says how to compare two commits."
     )
-    blocks = [
-        "# Benchmarks",
-        introduction,
-        f"## Where others win\n\n{beaten}",
-        *sections,
-        published,
-    ]
+    blocks = ["# Benchmarks", introduction, "## Where others win", beaten, *sections, published]
     return "\n\n".join(blocks) + "\n"
 
 

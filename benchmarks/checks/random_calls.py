@@ -53,9 +53,8 @@ def objective(rng: Any) -> draw.Call:
     factors = {name: rng.random(shape) for name, shape in shapes.items()}
     arguments |= factors
     weights = {"weight": 30.0, "feature_weight": 0.0}
-    for name, key in (("B", "supervision_weight"), ("C", "feature_weight")):
-        if name in shapes:
-            arguments[key] = weights[key.replace("supervision_", "")]
+    arguments |= {"supervision_weight": weights["weight"]} if "B" in shapes else {}
+    arguments |= {"feature_weight": weights["feature_weight"]} if "C" in shapes else {}
 
     def compute(given: dict[str, Any], n_threads: int) -> draw.Results:
         return {"value": sf.extend.objective(**given, n_threads=n_threads)}
@@ -71,6 +70,10 @@ def objective(rng: Any) -> draw.Call:
     return draw.Call("objective", arguments, compute, complaints)
 
 
+def represented(given: dict[str, Any], n_threads: int) -> draw.Results:
+    return {"S": sf.represent(**given, n_threads=n_threads)}
+
+
 def represent(rng: Any) -> draw.Call:
     dtype, loss = draw.floats(rng), str(rng.choice(draw.LOSSES))
     X, dense, W_given, W = draw.data_for(rng, loss, dtype, files=True)
@@ -82,15 +85,12 @@ def represent(rng: Any) -> draw.Call:
         A *= (10.0 ** rng.uniform(-largest, largest, (rank, 1))).astype(dtype)
     arguments = {"X": X, "A": A, "loss": loss, "X_weights": W_given}
 
-    def compute(given: dict[str, Any], n_threads: int) -> draw.Results:
-        return {"S": sf.represent(**given, n_threads=n_threads)}
-
     def complaints(results: draw.Results) -> list[str]:
         found = outside.factors(results, ("S",))
         slack = 1e-4 if dtype == np.float64 else 2e-2
         return found or outside.optimality(dense, W, results["S"], A, loss, slack)
 
-    return draw.Call("represent", arguments, compute, complaints)
+    return draw.Call("represent", arguments, represented, complaints)
 
 
 def represent_more(rng: Any) -> draw.Call:
@@ -108,9 +108,6 @@ def represent_more(rng: Any) -> draw.Call:
     if known and rng.random() < 0.5:
         size = float(np.nanmean(dense)) or 1.0
         arguments["covariates"] = (size * rng.random((n, rng.integers(1, rank + 1)))).astype(dtype)
-
-    def compute(given: dict[str, Any], n_threads: int) -> draw.Results:
-        return {"S": sf.represent(**given, n_threads=n_threads)}
 
     def complaints(results: draw.Results) -> list[str]:
         S = results["S"]
@@ -133,7 +130,7 @@ def represent_more(rng: Any) -> draw.Call:
                 found.append(f"row {row}: {best[row]} at S, {other[row]} at {factor} S")
         return found
 
-    return draw.Call("represent with any loss", arguments, compute, complaints)
+    return draw.Call("represent with any loss", arguments, represented, complaints)
 
 
 def randomized_svd(rng: Any) -> draw.Call:
@@ -184,10 +181,7 @@ def complete(rng: Any) -> draw.Call:
         fit = sf.complete(**given, n_threads=n_threads)
         return {"left": fit.left, "right": fit.right, "offset": fit.offset}
 
-    def complaints(results: draw.Results) -> list[str]:
-        return outside.finite(results)
-
-    return draw.Call("complete", arguments, compute, complaints)
+    return draw.Call("complete", arguments, compute, outside.finite)
 
 
 def measures(rng: Any) -> draw.Call:
@@ -204,18 +198,14 @@ def measures(rng: Any) -> draw.Call:
         }
 
     def complaints(results: draw.Results) -> list[str]:
-        return [
-            f"{name} = {results[name]}"
-            for name in ("hard", "soft")
-            if not -1e-12 <= results[name] <= 1 + 1e-12
-        ]
+        scores = {name: results[name] for name in ("hard", "soft")}
+        return [f"{name} = {x}" for name, x in scores.items() if not -1e-12 <= x <= 1 + 1e-12]
 
     return draw.Call("metrics", arguments, compute, complaints)
 
 
 MORE = [represent, represent_more, objective, randomized_svd, complete, measures]
-# What is called, and how often: functions, estimators, forms of labels, tensors, blocks on a
-# cluster.
+# What is called, and how often: functions, estimators, forms of labels, tensors, blocks of Dask.
 GROUPS = {
     0.43: [*[factorize] * 6, *MORE],
     0.22: MODELS,

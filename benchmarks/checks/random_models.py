@@ -76,30 +76,22 @@ def _fit(
     return draw.Call(name, arguments, compute, complaints)
 
 
-def _rank(rng: Any) -> int:
-    return int(rng.integers(1, 6))
-
-
-def _free(rng: Any) -> int:
-    return int(rng.integers(0, 3))
-
-
-def _loss(rng: Any) -> str:
-    return str(rng.choice(draw.LOSSES))
-
-
-def _membership(rng: Any) -> str:
-    return str(rng.choice(["single", "mixed"]))
+# How options are drawn.
+DRAWN: dict[str, Callable[[Any], Any]] = {
+    "n_components": lambda rng: int(rng.integers(1, 6)),
+    "n_free_topics": lambda rng: int(rng.integers(0, 3)),
+    "loss": lambda rng: str(rng.choice(draw.LOSSES)),
+    "membership": lambda rng: str(rng.choice(["single", "mixed"])),
+}
 
 
 def _maker(
-    name: str, classes: bool = True, missing: bool = True, **draws: Callable[[Any], Any]
+    name: str, *options: str, classes: bool = True, missing: bool = True
 ) -> Callable[[Any], draw.Call]:
     """Return what makes fits with options that are drawn, in this order."""
 
     def make(rng: Any) -> draw.Call:
-        options = {option: choose(rng) for option, choose in draws.items()}
-        return _fit(name, rng, options, classes, missing)
+        return _fit(name, rng, {option: DRAWN[option](rng) for option in options}, classes, missing)
 
     return make
 
@@ -199,12 +191,12 @@ MODELS = [
     batches,
     batches,
     classifier,
-    _maker("TopicSupervisedNMF", n_free_topics=_free, loss=_loss),
-    _maker("SeededTopics", missing=False, n_free_topics=_free, loss=_loss, membership=_membership),
-    _maker("ConstrainedNMF", n_components=_rank, loss=_loss),
-    _maker("MarginNMF", missing=False, n_components=_rank),
-    _maker("BayesianNMF", classes=False, missing=False, n_components=_rank),
-    _maker("SupervisedBayesianNMF", missing=False, n_components=_rank),
+    _maker("TopicSupervisedNMF", "n_free_topics", "loss"),
+    _maker("SeededTopics", "n_free_topics", "loss", "membership", missing=False),
+    _maker("ConstrainedNMF", "n_components", "loss"),
+    _maker("MarginNMF", "n_components", missing=False),
+    _maker("BayesianNMF", "n_components", classes=False, missing=False),
+    _maker("SupervisedBayesianNMF", "n_components", missing=False),
     regressor,
 ]
 

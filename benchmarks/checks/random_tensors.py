@@ -110,10 +110,8 @@ def factorize_tensor(rng: Any) -> draw.Call:
         found += [f"not verified: {sentence}" for sentence in results.get("differences", [])]
         factors = [results[f"F{mode}"].astype(np.longdouble) for mode in range(len(shape))]
         unfolded = dense.reshape(shape[0], -1).astype(np.float64)
-        S, A = (
-            factors[0] * (1.0 if penalized else results["weights"]),
-            functools.reduce(khatri_rao, factors[1:]).T,
-        )
+        S = factors[0] * (1.0 if penalized else results["weights"])
+        A = functools.reduce(khatri_rao, factors[1:]).T
         parts = [outside.divergence_of(unfolded, W.reshape(shape[0], -1), S, A.astype(dtype), loss)]
         for mode, Y in labels.items():
             F, B = factors[mode], results[f"B{mode}"]
@@ -121,11 +119,8 @@ def factorize_tensor(rng: Any) -> draw.Call:
             parts.append(weight * np.array(of_mode))
         for key, listed in penalties.items():
             mode = int(str(key).lstrip("B"))
-            F, meets = (
-                (factors[key], dense.size // shape[key])
-                if key == mode
-                else (results[key].T, shape[mode])
-            )
+            F = factors[mode] if key == mode else results[key].T
+            meets = dense.size // shape[mode] if key == mode else shape[mode]
             cost = meets * sum(outside.penalty(each, F) for each in listed)
             parts.append(np.array([cost, cost]))
         expected, rounding = np.sum(parts, axis=0)

@@ -158,7 +158,7 @@ class Results:
         self.numbers, self.nonzero, self.zero = axes
         self.methods = list(grouped(records, "method"))
         self._values: dict[tuple[str, str], Array] = {}
-        for method, kind in product(self.methods, ("error", "seconds", "model_error")):
+        for method, kind in product(METHODS, ("error", "seconds", "model_error")):
             self._values[method, kind] = np.full([len(axis) for axis in axes], np.nan)
         for r in records:
             names = ("matrix", "nonzero", "zero")
@@ -192,18 +192,11 @@ def shares(results: Results, rival: str) -> str:
     for name in REGIONS:
         row, inside = [name], results.region(name)
         for other, middle in pairs:
-            if {STRUCTURED, other} <= set(results.methods):
-                ratio = results.ratio(STRUCTURED, other, middle)
-                row.append(share(ratio < SAME, inside & np.isfinite(ratio)))
-            else:
-                row.append("-")
-        if {AUTO, SIRLS, STRUCTURED} <= set(results.methods):
-            middles = [np.median(results.of(m), axis=0) for m in (AUTO, SIRLS, STRUCTURED)]
-            known = np.isfinite(middles).all(axis=0)
-            row.append(share(middles[0] < np.minimum(*middles[1:]), inside & known))
-        else:
-            row.append("-")
-        rows.append(row)
+            ratio = results.ratio(STRUCTURED, other, middle)
+            row.append(share(ratio < SAME, inside & np.isfinite(ratio)))
+        middles = [np.median(results.of(m), axis=0) for m in (AUTO, SIRLS, STRUCTURED)]
+        known = np.isfinite(middles).all(axis=0)
+        rows.append([*row, share(middles[0] < np.minimum(*middles[1:]), inside & known)])
     return markdown(header, rows)
 
 

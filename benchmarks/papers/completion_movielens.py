@@ -183,9 +183,8 @@ def models(everything: bool) -> dict[str, Model]:
 
 
 def measure(options: Options, split: int, model: str) -> Record:
-    train, test = (made_up() if options.quick else movielens()).divided(
-        0.8, np.random.default_rng(split)
-    )
+    ratings = made_up() if options.quick else movielens()
+    train, test = ratings.divided(0.8, np.random.default_rng(split))
     begin = perf_counter()
     predict, chosen = models(True)[model](train, split, options.threads)
     predicted = predict(test)

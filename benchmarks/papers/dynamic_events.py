@@ -59,9 +59,7 @@ def headlines(seed: int) -> Dated:
     lines = [line for line in lines if FIRST <= int(line["publish_date"]) <= LAST]
     months = np.array([str(line["publish_date"])[:6] for line in lines])
     rng = np.random.default_rng(seed)
-    kept = [
-        rng.permutation(np.flatnonzero(months == month))[:A_MONTH] for month in np.unique(months)
-    ]
+    kept = [rng.permutation(np.flatnonzero(months == m))[:A_MONTH] for m in np.unique(months)]
     lines = [lines[i] for i in np.sort(np.concatenate(kept))]
     events = {
         "boxing day tsunami": Event(("tsunami", "boxing"), 1, "2004-12", "2005-01"),
@@ -202,9 +200,8 @@ def over_seeds(scores: list[Record]) -> str:
     if not in_time:
         peaks = ", ".join(sorted({s["peak"][:digits] for s in scores if "peak" in s}))
         return f"no ({peaks})" if peaks else "-"
-    peaks = ", ".join(
-        peak for peak, _ in Counter(s["peak"][:digits] for s in in_time).most_common()
-    )
+    counted = Counter(s["peak"][:digits] for s in in_time).most_common()
+    peaks = ", ".join(peak for peak, _ in counted)
     share = np.mean([s["share"] for s in in_time])
     return f"{len(in_time)} of {len(scores)}: {peaks}, {share:.0%}"
 

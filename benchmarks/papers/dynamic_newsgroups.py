@@ -53,9 +53,7 @@ NAMES = {
     "comp.windows.x": "X",
 }
 GROUPS = tuple(dict.fromkeys(group for group, _ in SEGMENTS))
-GROUP_OF_SLICE = np.repeat(
-    [GROUPS.index(group) for group, _ in SEGMENTS], [count for _, count in SEGMENTS]
-)
+GROUP_OF_SLICE = np.array([GROUPS.index(group) for group, count in SEGMENTS for _ in range(count)])
 PER_SLICE, RANK = 26, 5
 SLICES = np.repeat(np.arange(len(GROUP_OF_SLICE)), PER_SLICE)
 TIMES = np.datetime64("2000-01") + SLICES
@@ -80,17 +78,13 @@ def posts() -> dict[str, list[str]]:
 def made_up_posts() -> dict[str, list[str]]:
     """Return posts whose words are mostly those of their group, for quick runs."""
     rng = np.random.default_rng(0)
-    words = [f"{group[:3]}{k}" for group in ("any", *GROUPS) for k in range(20)]
-    return {
-        group: [
-            " ".join(
-                words[i]
-                for i in np.where(rng.random(30) < 0.5, 0, 20 * number) + rng.integers(0, 20, 30)
-            )
-            for _ in range(PER_SLICE * 20)
-        ]
-        for number, group in enumerate(GROUPS, start=1)
-    }
+    words = np.array([f"{group[:3]}{k}" for group in ("any", *GROUPS) for k in range(20)])
+
+    def post(number: int) -> str:
+        first = np.where(rng.random(30) < 0.5, 0, 20 * number)
+        return " ".join(words[first + rng.integers(0, 20, 30)])
+
+    return {g: [post(k) for _ in range(PER_SLICE * 20)] for k, g in enumerate(GROUPS, start=1)}
 
 
 @cache
@@ -127,8 +121,7 @@ def dynamic(of_counts: bool = False, **parameters: Any) -> Fit:
 def lda(package: Callable[..., tuple[Array, Array]], **parameters: Any) -> Fit:
     def fit(tfidf: Any, counts: Any, seed: int) -> sf.DynamicTopics:
         del tfidf
-        components, shares = package(counts, RANK, seed, **parameters)
-        return as_dynamic(components, shares, SLICES, STARTS)
+        return as_dynamic(*package(counts, RANK, seed, **parameters), SLICES, STARTS)
 
     return fit
 
@@ -218,9 +211,7 @@ def cases(options: Options) -> Iterator[tuple[str, int]]:
         if name in methods and find_spec(package) is None:
             methods.remove(name)
             say(f"{package} is skipped; see the top of this script")
-    for trial in range(options.trials):
-        for method in methods:
-            yield method, trial
+    yield from ((method, trial) for trial in range(options.trials) for method in methods)
 
 
 def measure(options: Options, method: str, trial: int) -> Record:

@@ -147,19 +147,16 @@ def report(records: list[Record], options: Options) -> str:
     trials = [record["results"] for record in records]
 
     def above(name: str) -> list[float]:
-        return [trial[ALL]["test"] - trial[name]["test"] for trial in trials if name != ALL]
+        return [trial[ALL]["test"] - trial[name]["test"] for trial in trials]
 
     def mean(measure: str) -> Any:
         return lambda row: mean_of([trial[row["name"]] for trial in trials], measure, 100)
 
     columns = {"accuracy, %": "{name}", "validation": mean("validation"), "test": mean("test")}
-    columns["all fits above it by"] = lambda row: (
-        mean_and_deviation(row["above"], 100) if row["above"] else ""
-    )
-    columns["better in"] = lambda row: (
-        f"{sum(a > 0 for a in row['above'])} of {len(trials)}" if row["above"] else ""
-    )
-    table = tabulate([{"name": name, "above": above(name)} for name in trials[0]], **columns)
+    columns["all fits above it by"] = lambda row: mean_and_deviation(row["above"], 100)
+    columns["better in"] = lambda row: f"{sum(a > 0 for a in row['above'])} of {len(trials)}"
+    others = [{"name": name, "above": above(name)} for name in trials[0] if name != ALL]
+    table = tabulate([{"name": ALL}, *others], **columns)
     chosen = Counter(trial[kind]["setting"] for trial in trials for kind in (ALL, ONE))
     lines = [f"- {count} times: {setting}" for setting, count in chosen.most_common()]
     title = f"mean (sd) of {len(trials)} trials, {options.members} fits"

@@ -179,24 +179,14 @@ def cell(records: list[Record], measure: str) -> str:
 
 
 def report(records: list[Record], options: Options) -> str:
-    settings = grouped(records, "method", "rank", "shape")
-    rows = [
-        {
-            "method": method,
-            "rank": rank,
-            "shape": "" if method == PCA else f"{shape:g}",
-            "fits": fits,
-        }
-        for (method, rank, shape), fits in sorted(
-            settings.items(), key=lambda s: (list(PAPER).index(s[0][0]), s[0][1:])
-        )
-    ]
-    columns = {"method": "{method}", "rank": "{rank}", "shape": "{shape}"}
-    columns |= {
-        "starts": lambda r: str(len(r["fits"])),
-        "micro": lambda r: cell(r["fits"], "micro"),
-    }
-    columns |= {"macro": lambda r: cell(r["fits"], "macro")}
+    methods = list(PAPER)
+    records = sorted(records, key=lambda r: (methods.index(r["method"]), r["rank"], r["shape"]))
+    settings = grouped(records, "method", "rank", "shape").values()
+    rows = [{**fits[0], "fits": fits} for fits in settings]
+    columns: dict[str, Any] = {"method": "{method}", "rank": "{rank}"}
+    columns["shape"] = lambda r: "" if r["method"] == PCA else f"{r['shape']:g}"
+    columns["starts"] = lambda r: str(len(r["fits"]))
+    columns |= {name: lambda r, name=name: cell(r["fits"], name) for name in ("micro", "macro")}
     best = [
         max(own, key=lambda row: max(fit["micro"] for fit in row["fits"]))
         for own in grouped(rows, "method").values()

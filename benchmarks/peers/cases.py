@@ -176,6 +176,13 @@ class Case:
         self.traces = {label: without_noise(self.traces[label]) for label in self.fits}
         self.fits = {}
 
+    def record(self) -> dict[str, Any]:
+        traces, X = self.traces.items(), self.problem.X
+        shown = {"data": self.data, "shape": X.shape, "rank": self.problem.rank}
+        shown |= {"loss": self.problem.loss, "best": self.best}
+        shown["points"] = {name: [p._asdict() for p in each] for name, each in traces}
+        return shown | {"seconds_per_iteration": {n: per_iteration(p) for n, p in traces}}
+
     def facts(self) -> list[str]:
         return [self.data, str(self.problem.rank), "F" if self.problem.loss == F else "D"]
 

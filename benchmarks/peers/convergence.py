@@ -20,6 +20,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from itertools import product
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -90,9 +91,7 @@ def measure(case: cases.Case, turn: int, options: Options) -> None:
     def trace_it(label: str) -> None:
         fit = case.fits[label]
         fit(1)  # imports and thread pools
-        case.traces[label] = cases.trace(
-            fit, objective, options.cap, settled_below=cases.SETTLED_BELOW
-        )
+        case.traces[label] = cases.trace(fit, objective, options.cap, cases.SETTLED_BELOW)
         last = case.traces[label][-1]
         say(f"  {label}: {last.iterations} iterations, {last.seconds:.2f} s, loss {last.loss:.8g}")
 
@@ -139,47 +138,23 @@ def many_starts(problem: cases.Problem, packages: list[Process], options: Option
             found[label] = points
     best = min(p.loss for points in found.values() for p in points)
     mine = median(p.seconds for p in found[cases.OURS])
-    rows = []
+    rows, letter = [], "F" if problem.loss == cases.F else "D"
     for label, points in found.items():
         took = median(p.seconds for p in points)
         above = [statistic(p.loss for p in points) / best - 1 for statistic in (median, min)]
-        row = [
-            "F" if problem.loss == cases.F else "D",
-            label,
-            str(len(points)),
-            cases.readable(took),
-        ]
-        rows.append([*row, f"{took / mine:.1f}", *(f"{share:.3%}" for share in above)])
+        row = [letter, label, str(len(points)), cases.readable(took), f"{took / mine:.1f}"]
+        rows.append([*row, *(f"{share:.3%}" for share in above)])
     return rows
 
 
 def results_of(done: list[cases.Case], options: Options) -> dict[str, Any]:
-    return {
-        "threads": options.threads,
-        "cap": options.cap,
-        "versions": options.versions,
-        "load": load_average(),
-        "cases": [
-            {
-                "data": case.data,
-                "shape": case.problem.X.shape,
-                "rank": case.problem.rank,
-                "loss": case.problem.loss,
-                "best": case.best,
-                "points": {name: [p._asdict() for p in each] for name, each in case.traces.items()},
-                "seconds_per_iteration": {
-                    n: cases.per_iteration(p) for n, p in case.traces.items()
-                },
-            }
-            for case in done
-        ],
-    }
+    found = {name: getattr(options, name) for name in ("threads", "cap", "versions")}
+    return {**found, "load": load_average(), "cases": [case.record() for case in done]}
 
 
 HERE = list(INSTALL)[:6]
-ANYWHERE = ", ".join([*cases.SETS, *cases.QUICK_SETS]).replace(
-    "%", "%%"
-)  # argparse takes % as a format
+# argparse takes % as a format.
+ANYWHERE = ", ".join([*cases.SETS, *cases.QUICK_SETS]).replace("%", "%%")
 OPTIONS = {
     "peers": (HERE, "in this Python", HERE),
     "python": ([], f"PACKAGE=INTERPRETER, of {', '.join(INSTALL)}"),
@@ -214,18 +189,16 @@ def main(options: Options) -> dict[str, Any]:
     rows: list[list[str]] = []
     with blas_threads(options.threads):
         for name in options.data:
-            for rank in options.ranks or RANKS.get(name, [13, 50]):
-                for loss in options.losses:
-                    say(f"{name}, rank {rank}, {loss} (load {load_average()})")
-                    problem = cases.made(known[name], rank, loss, options.threads)
-                    with processes(problem, options) as packages:
-                        case = cases.Case(
-                            name, problem, all_fits(problem, packages, options.solvers)
-                        )
-                        measure(case, len(done), options)
-                    done.append(case)
-                    if options.out:
-                        cases.plot(done[-1], options.out)
+            ranks = options.ranks or RANKS.get(name, [13, 50])
+            for rank, loss in product(ranks, options.losses):
+                say(f"{name}, rank {rank}, {loss} (load {load_average()})")
+                problem = cases.made(known[name], rank, loss, options.threads)
+                with processes(problem, options) as packages:
+                    fits = all_fits(problem, packages, options.solvers)
+                    done.append(cases.Case(name, problem, fits))
+                    measure(done[-1], len(done) - 1, options)
+                if options.out:
+                    cases.plot(done[-1], options.out)
         for loss in options.losses if options.starts else []:
             say(f"many starts, {loss} (load {load_average()})")
             problem = cases.made(known["signatures"], 4 if options.quick else 8, loss, 1)

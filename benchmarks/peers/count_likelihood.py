@@ -69,17 +69,10 @@ def measure(X: Any, options: Options) -> list[dict[str, Any]]:
 
 
 def table(records: list[dict[str, Any]]) -> str:
-    rows = [
-        (
-            r["log_likelihood"],
-            f"{r['solver']}, start {r['seed']}, {r['iterations']} iterations",
-            f"{r['seconds']:.1f}",
-        )
-        for r in records
-    ]
-    rows += [
-        (value, f"fastTopics, {name} (published)", "10500") for name, value in PUBLISHED.items()
-    ]
+    rows = [(value, f"fastTopics, {k} (published)", "10500") for k, value in PUBLISHED.items()]
+    for r in records:
+        name = f"{r['solver']}, start {r['seed']}, {r['iterations']} iterations"
+        rows.append((r["log_likelihood"], name, f"{r['seconds']:.1f}"))
     cells = [[name, f"{value:,.0f}", took] for value, name, took in sorted(rows, reverse=True)]
     return markdown(["fit", "log-likelihood", "seconds"], cells)
 

@@ -21,7 +21,7 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
-from common import timed
+from common import Array, timed
 from records import Options, Question, Record, grouped, markdown
 from sklearn import datasets
 from sklearn.experimental import enable_iterative_imputer  # noqa: F401
@@ -30,7 +30,6 @@ from sklearn.utils import check_array
 
 import ssnmf_fast as sf
 
-Array = np.ndarray[Any, Any]
 Impute = Callable[[Array], Array]  # an array with NaN -> the whole array
 
 UNUSED = {"cvxpy": [], "knnimpute": ["knn_impute_few_observed", "knn_impute_with_argpartition"]}

@@ -25,9 +25,7 @@ import numpy as np
 import scipy.sparse as sp
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from common import Array, Factors, sklearn_runner, start, timed
-
-F, D = "frobenius", "kullback-leibler"
+from common import Array, D, F, Factors, sklearn_runner, start, timed
 
 
 class Given:

@@ -76,9 +76,8 @@ QUICK = {"data": ["made up"], "ranks": [3], "seeds": [0], "seconds": 0.2}
 def report(records: list[Record], options: Options) -> str:
     columns: dict[str, Any] = {name: f"{{{name}}}" for name in ("data", "rank", "seed", "solver")}
     columns |= {f"{w:.2%}": lambda row, w=w: row[f"{w:.2%}"] for w in WITHIN}
-    return tabulate(
-        [row for r in records for row in rows_of(r)], **columns, **{"at the end": "{end}"}
-    )
+    rows = [row for r in records for row in rows_of(r)]
+    return tabulate(rows, **columns, **{"at the end": "{end}"})
 
 
 QUESTION = Question("data rank seed", "data ranks seeds", measure, report, threads=None)

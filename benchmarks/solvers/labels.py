@@ -32,18 +32,15 @@ def measure(options: Options, model: str, iterations: int, solver: str, split: i
     given: dict[str, Any] = {"n_components": 15, "supervision_weight": "balanced", "init": "random"}
     given |= {"readout": "joint", "solver": solver, "max_iter": iterations, "tol": 0}
     given |= {"random_state": split}
-    fitted = sf.SSNMFClassifier(**given, **losses).fit(
-        X[train], np.where(np.arange(TRAIN) % 2, y[train], -1)
-    )
+    known = np.where(np.arange(TRAIN) % 2, y[train], -1)
+    fitted = sf.SSNMFClassifier(**given, **losses).fit(X[train], known)
     return {"accuracy": fitted.score(X[test], y[test]), "objective": fitted.objective_[-1][1]}
 
 
 def report(records: list[Record], options: Options) -> str:
     def cell(own: list[Record]) -> str:
-        accuracy, objective = (
-            np.mean([r[name] for r in own]) for name in ("accuracy", "objective")
-        )
-        return f"{100 * accuracy:.1f} % ({objective:.0f})"
+        accuracy = np.mean([r["accuracy"] for r in own])
+        return f"{100 * accuracy:.1f} % ({np.mean([r['objective'] for r in own]):.0f})"
 
     return pivot(records, "model iterations", "solver", cell)
 
