@@ -116,7 +116,7 @@ Grams<T> const_grams(py::handle grams, py::handle scales, const Rows<T>& F) {
 double bind_coordinate_descent(py::handle grams, py::handle scales, py::handle indptr,
                                py::handle indices, py::handle weights, py::handle G, py::handle P,
                                py::handle F, py::handle allowed, int sweeps, int face_steps,
-                               Threads n_threads) {
+                               Threads n_threads, bool measured) {
   return visit_float(F, "F", [&](auto type) {
     using T = decltype(type);
     const auto f = writable_rows<T>(F, "F");
@@ -136,7 +136,7 @@ double bind_coordinate_descent(py::handle grams, py::handle scales, py::handle i
                              {"allowed", allowed}});
     if (indptr.is_none()) {
       const KernelCall call;
-      return coordinate_descent<T>(k, {}, g, p, f, mask, sweeps, face_steps, n_threads);
+      return coordinate_descent<T>(k, {}, g, p, f, mask, sweeps, face_steps, n_threads, measured);
     }
     const CsrArgument<T> w(indptr, indices, weights, "weights");
     require_equal(w->rows, f.rows, "rows of the weights and of F");
@@ -170,9 +170,9 @@ void register_solvers(py::module_& module) {
              py::arg("scales").none(true), py::arg("indptr").none(true),
              py::arg("indices").none(true), py::arg("weights").none(true), py::arg("G"),
              py::arg("P"), py::arg("F"), py::arg("allowed").none(true), py::arg("sweeps"),
-             py::arg("face_steps"), py::arg("n_threads"),
+             py::arg("face_steps"), py::arg("n_threads"), py::arg("measured") = false,
              "Sweeps of coordinate descent over the rows of F, in place; returns the sum of the "
-             "projected gradient over the first sweep.");
+             "projected gradient over the first sweep if `measured`.");
 }
 
 }  // namespace ssnmf

@@ -108,7 +108,7 @@ double by_tiles(const Size* numbers, Size count, Size work_of_a_row, int threads
 template <class T>
 double coordinate_descent(const Grams<T>& grams, const Csr<T>& weights, const Factor<const T>& G,
                           const Rows<const T>& P, const Rows<T>& F, const Support& allowed,
-                          int sweeps, int face_steps, int threads) {
+                          int sweeps, int face_steps, int threads, bool measured) {
   if (weights.indptr != nullptr) {
     const EvenBlocks blocks(F.rows, kSolvedRowsPerBlock);
     parallel_for(
@@ -123,7 +123,7 @@ double coordinate_descent(const Grams<T>& grams, const Csr<T>& weights, const Fa
   }
   const Groups groups = rows_by_groups(F, allowed, threads);
   const auto run = [&](Tile<T>& tile, const Span<const Size>& rows) {
-    return tile.run(P, F, allowed, rows, sweeps, face_steps);
+    return tile.run(P, F, allowed, rows, sweeps, face_steps, measured);
   };
   double violation = 0.0;
   const Size products = sweeps + face_steps;
@@ -146,7 +146,7 @@ double coordinate_descent(const Grams<T>& grams, const Csr<T>& weights, const Fa
 #define SSNMF_INSTANTIATE(T)                                                                       \
   template double coordinate_descent<T>(const Grams<T>&, const Csr<T>&, const Factor<const T>&,    \
                                         const Rows<const T>&, const Rows<T>&, const Support&, int, \
-                                        int, int);
+                                        int, int, bool);
 SSNMF_INSTANTIATE(float)
 SSNMF_INSTANTIATE(double)
 #undef SSNMF_INSTANTIATE

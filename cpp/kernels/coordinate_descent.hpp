@@ -28,11 +28,11 @@ struct Grams {
 
 // weights.indptr == nullptr: no row has weights of its own; else face_steps must be 0.  Entries
 // stay where they are not in `allowed`; rows with few that are take as much less time.
-// Returns the sum of |projected gradient| over the first sweep, each entry's just before its step,
-// of rows without weights: the stopping rule of scikit-learn.
+// Returns 0, or if `measured` the sum of |projected gradient| over the first sweep, each entry's
+// just before its step, of rows without weights: the stopping rule of scikit-learn.
 template <class T>
 double coordinate_descent(const Grams<T>& grams, const Csr<T>& weights, const Factor<const T>& G,
                           const Rows<const T>& P, const Rows<T>& F, const Support& allowed,
-                          int sweeps, int face_steps, int threads);
+                          int sweeps, int face_steps, int threads, bool measured = false);
 
 }  // namespace ssnmf

@@ -59,9 +59,9 @@ class CommonTile final : public Tile<T> {
     }
   }
 
-  void sweep() override {
+  void sweep(bool measured) override {
     for (Size k = 0; k < occupied_; k += 2) {
-      step(k);
+      measured ? step<true>(k) : step<false>(k);
     }
   }
 
@@ -168,6 +168,7 @@ class CommonTile final : public Tile<T> {
     }
   }
 
+  template <bool Measured>
   SSNMF_FLATTEN void step(Size k) {
     Lanes first;
     Lanes second;
@@ -179,9 +180,9 @@ class CommonTile final : public Tile<T> {
       between += scales_[static_cast<std::size_t>(t)] * grams_.row(t, k + 1)[k];
     }
     const Lanes before = f_[static_cast<std::size_t>(k)];
-    this->move(static_cast<std::size_t>(k), first);
+    this->template move<Measured>(static_cast<std::size_t>(k), first);
     second += between * (f_[static_cast<std::size_t>(k)] - before);
-    this->move(static_cast<std::size_t>(k + 1), second);
+    this->template move<Measured>(static_cast<std::size_t>(k + 1), second);
   }
 
   Grams<T> grams_;

@@ -77,9 +77,10 @@ class NarrowTile final : public Tile<T> {
     }
   }
 
-  void sweep() override {
+  void sweep(bool measured) override {
     for (std::size_t k = 0; k < width_; ++k) {
-      this->move(k, product(f_, k) - p_[k]);
+      const Lanes gradient = product(f_, k) - p_[k];
+      measured ? this->template move<true>(k, gradient) : this->template move<false>(k, gradient);
     }
   }
 

@@ -46,18 +46,19 @@ class Tile {
   // `rows` are the numbers of kLanes rows at most.  Returns the sum of the projected gradient, each
   // entry's before its first step.
   double run(const Rows<const T>& P, const Rows<T>& F, const Support& allowed,
-             const Span<const Size>& rows, int sweeps, int face_steps) {
+             const Span<const Size>& rows, int sweeps, int face_steps, bool measured) {
     load(P, F, allowed, rows);
-    violation_.setZero();
+    if (measured) {
+      violation_.setZero();
+    }
     for (int done = 0; done < sweeps; ++done) {
       if (done == sweeps - 1 && face_steps > 0) {
         descend_face(face_steps);
       }
-      first_ = done == 0;
-      sweep();
+      sweep(measured && done == 0);
     }
     store(F, rows);
-    return violation_.template cast<double>().sum();
+    return measured ? violation_.template cast<double>().sum() : 0.0;
   }
 
  protected:
@@ -78,10 +79,11 @@ class Tile {
   virtual void store(const Rows<T>& F, const Span<const Size>& rows) const = 0;
   // to = x K
   virtual void multiply(const Columns& x, Columns& to) const = 0;
-  virtual void sweep() = 0;
+  virtual void sweep(bool measured) = 0;
 
+  template <bool Measured>
   SSNMF_INLINE void move(std::size_t k, const Lanes& gradient) {
-    if (first_) {
+    if constexpr (Measured) {
       violation_ += projected(f_[k], gradient);
     }
     f_[k] = (f_[k] - gradient * inverse_[k]).max(T(0));
@@ -174,7 +176,6 @@ class Tile {
   static constexpr T kFastest = std::numeric_limits<T>::max() / 4;
 
   Lanes violation_;
-  bool first_ = true;  // sweep
   Columns gradient_;
   Columns direction_;
   Columns product_;

@@ -131,7 +131,7 @@ class Descent:
         self.arguments = (np.ascontiguousarray(gram), scales, *csr, G, P)
 
     def run(self, kernels, F, sweeps, n_threads=2, face_steps=0):
-        rest = F, self.allowed, sweeps, face_steps, n_threads
+        rest = F, self.allowed, sweeps, face_steps, n_threads, True
         return kernels.coordinate_descent(*self.arguments, *rest)
 
     def value(self, F):

@@ -714,6 +714,7 @@ def coordinate_descent(
     sweeps: int,
     face_steps: int,
     n_threads: int,
+    measured: bool = False,
 ) -> float:
     """For k = 1..R, `sweeps` times: F_ik <- max(0, F_ik - (K_i F_i - P_i)_k / K_i,kk), in place.
 
@@ -723,8 +724,8 @@ def coordinate_descent(
     K_i = sum_t scales[t, i] * grams[t] + sum_j w_ij g_j g_j^T, with signed w in CSR form (or None);
     ``scales=None`` means ones.  Entries outside of `allowed` stay, and entries without curvature
     (see :func:`nnls`), except that those with a negative P in rows with weights become 0.  Returns
-    the sum of |projected gradient| over the first sweep, just before the steps, for rows without
-    weights.
+    the sum of |projected gradient| over the first sweep, just before the steps, if `measured`, for
+    rows without weights.
     """
     violation = 0.0
     for i in range(len(F)):
@@ -747,7 +748,7 @@ def coordinate_descent(
                 f = _minimize_on_face(K, P[i].astype(float), f, moves, face_steps, F.dtype)
             for k in range(len(K)):
                 gradient = float(K[k] @ f - P[i, k])
-                if sweep == 0 and indptr is None:
+                if measured and sweep == 0 and indptr is None:
                     violation += abs(gradient if f[k] > 0 else min(gradient, 0.0))
                 if moves[k]:
                     f[k] = max(0.0, f[k] - gradient / K[k, k])

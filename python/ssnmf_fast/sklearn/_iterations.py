@@ -165,7 +165,7 @@ def descend(
                 F, P = padded(F[:, chosen], F.dtype), padded(P[:, chosen], F.dtype)
                 gram = np.ascontiguousarray(gram[chosen][:, chosen])
             rest = None, None, None, None, G[:0], P, F, None
-            violation += kernels.coordinate_descent(gram[None], *rest, 1, 0, sides.threads)
+            violation += kernels.coordinate_descent(gram[None], *rest, 1, 0, sides.threads, True)
             if model.shuffle:
                 factors[at][:, chosen] = F
         first = violation if n_iter == 1 else first
