@@ -27,9 +27,8 @@ void batched_row(const Csr<T>& Z, const T* f, const ColumnRows<T>& gather, Size 
     T model;
     entry_models<R, R>(gather, f, entry, 1, &model);
     const T coefficient = Ratio{}.coefficient(Z.value(entry), model);
-    for (int k = 0; k < R; ++k) {
-      out[k] += coefficient * gather.template row<R, R>(entry)[k];
-    }
+    using Row = RegisterRow<T, R>;
+    Row::add_to(out, coefficient, gather.template packets<typename Row::Packet, R>(entry));
   }
 }
 
