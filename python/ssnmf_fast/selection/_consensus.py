@@ -125,6 +125,7 @@ def consensus(
     ----------
     .. [1] D. Kotliar et al., "Identifying gene expression programs of cell-type identity and
        cellular activity with single-cell RNA-Seq", eLife, 2019.
+
     Examples
     --------
     >>> import numpy as np
