@@ -88,7 +88,7 @@ def main() -> None:
     parser.add_argument("results", nargs="?", type=Path, default=RESULTS)
     given = parser.parse_args().results
     found = json.loads(given.read_text())
-    RESULTS.write_text(json.dumps(found, indent=1) + "\n")
+    RESULTS.write_text(json.dumps(found) + "\n")
     PAGE.write_text(page(found))
 
 
