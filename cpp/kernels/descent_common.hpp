@@ -27,19 +27,21 @@ class CommonTile final : public Tile<T> {
   using Base::kLanes;
   using typename Base::Lanes;
 
-  explicit CommonTile(const Grams<T>& grams)
-      : Base(static_cast<std::size_t>(grams.rank), static_cast<std::size_t>(occupied(grams))),
+  explicit CommonTile(const Grams<T>& grams) : CommonTile(grams, occupied(grams)) {}
+
+ private:
+  static constexpr int kSide = kRegisterLanes<T>;
+
+  CommonTile(const Grams<T>& grams, Size occupied)
+      : Base(static_cast<std::size_t>(grams.rank), static_cast<std::size_t>(occupied)),
         grams_(grams),
-        occupied_(occupied(grams)),
+        occupied_(occupied),
         whole_(static_cast<std::size_t>(grams.rank)),
         scales_(static_cast<std::size_t>(grams.count), Lanes::Ones()) {
     if (grams.scales == nullptr) {
       invert();
     }
   }
-
- private:
-  static constexpr int kSide = kRegisterLanes<T>;
 
   void load(const Rows<const T>& P, const Rows<T>& F, const Support& allowed,
             const Span<const Size>& rows) override {

@@ -96,7 +96,7 @@ class Tile {
 
  private:
   // Lowers f K f^T - 2 p f^T in the positive entries of f.  A step ends where an entry becomes
-  // zero, and the next one sets out anew without it: no step raises the value.
+  // zero, and the next one starts without it: no step raises the value.
   SSNMF_FLATTEN void descend_face(int steps) {
     multiply(f_, gradient_);
     Lanes before = Lanes::Zero();

@@ -10,12 +10,6 @@
 #include "../core/views.hpp"
 #include "simd.hpp"
 
-// A register type loses its alignment as an argument of a template, where it has no effect.
-#if defined(__GNUC__) || defined(__clang__)
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wignored-attributes"
-#endif
-
 namespace ssnmf {
 
 // Reads registers of a row that lies in memory.
@@ -118,7 +112,3 @@ class RegisterRow {
 };
 
 }  // namespace ssnmf
-
-#if defined(__GNUC__) || defined(__clang__)
-#pragma GCC diagnostic pop
-#endif
