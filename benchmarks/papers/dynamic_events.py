@@ -182,7 +182,8 @@ def score(event: Event, found: Found) -> Record:
             inside = bool(near[top])
         else:
             near = np.abs(np.arange(len(values)) - top) <= 1
-            last = np.datetime64(event.last) + 1  # the first moment after it
+            last = np.datetime64(event.last)
+            last += np.timedelta64(1, np.datetime_data(last.dtype))  # the first moment after it
             first = np.datetime64(event.first, "D")
             inside = bool(first <= starts[top] < last.astype("datetime64[D]"))
         share = float(values[near].sum() / max(values.sum(), 1e-300))

@@ -71,7 +71,7 @@ NONE = {
     "float32": np.float32("nan"),
     "Decimal": Decimal("nan"),
     "signaling": Decimal("snan"),
-    "NaT": np.datetime64("NaT"),
+    "NaT": np.datetime64("NaT", "D"),
     "masked": np.ma.masked,
 }
 

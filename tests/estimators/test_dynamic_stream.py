@@ -149,9 +149,9 @@ def test_earlier_slices_and_gaps():
     model = learned(
         new(freq="7 months", max_iter=1000).fit(X[some], TIMES[some]), [MONTH == 1, MONTH == 35]
     )
-    assert np.array_equal(np.diff(model.slices_), np.full(len(model.slices_) - 1, 7))
-    assert dated.FIRST + 10 in model.slices_
-    assert model.slices_[0] == dated.FIRST - 4
+    assert set(np.diff(model.slices_).astype(int)) == {7}
+    assert {-4, 10} <= set((model.slices_ - dated.FIRST).astype(int))
+    assert model.slices_[0] < dated.FIRST
     assert model.slice_sizes_.sum() == some.sum() + np.isin(MONTH, [1, 35]).sum()
     empty = model.slice_sizes_ == 0
     assert empty.any()
@@ -169,7 +169,7 @@ def test_what_is_forgotten():
         model = sf.DynamicTopics(2, method="nmf", random_state=0, forget_factor=keep)
         model.fit(old, when)
         for k in range(12):
-            model.partial_fit(moved[[k]], when[[k]] + 12)
+            model.partial_fit(moved[[k]], when[[k]] + np.timedelta64(12, "M"))
         topic = model.components_[:, 4:].sum(axis=1).argmax()
         shares.append(model.components_[topic, 1])
     assert shares[1] > shares[0] + 0.05

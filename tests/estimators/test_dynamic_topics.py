@@ -34,7 +34,7 @@ class TestTopicsInTime:
 
     def test_an_event_peaks_when_it_happens(self, fitted):
         peak = fitted.peaks()[component_of(fitted, dated.EVENT)]
-        assert peak.slice - dated.FIRST in dated.EVENT_AT
+        assert (peak.slice - dated.FIRST).astype(int) in dated.EVENT_AT
         assert peak.concentration > 0.6
         assert peak.periodicity < 0.1
 
@@ -223,7 +223,10 @@ class TestTables:
         model = sf.DynamicTopics(2, freq="6 hours", random_state=0)
         assert model.fit(counts, hours).peaks()[0].periodicity > 0.6
         assert str(model.slices_[1]) == "2020-01-01T06"
-        assert model.prevalence(counts[:1], hours[:1] + 200).slices.dtype == model.slices_.dtype
+        assert (
+            model.prevalence(counts[:1], hours[:1] + np.timedelta64(200, "h")).slices.dtype
+            == model.slices_.dtype
+        )
 
 
 @pytest.mark.parametrize("drawn", [None, 30])

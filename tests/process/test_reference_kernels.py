@@ -70,6 +70,8 @@ CALLS: dict[str, Callable[[], Any]] = {
     "verify": lambda: sf.verify(sf.factorize(X, **FIT), X),
 }
 OTHERS: dict[str, Callable[[], Any]] = {
+    "factorize, nndsvda": lambda: sf.factorize(X, init="nndsvda", **FIT),
+    "factorize_tensor, svd": lambda: sf.factorize_tensor(T, init="svd", **FIT),
     "linalg.randomized_svd": lambda: sf.linalg.randomized_svd(X, 3, random_state=0),
     "trees.topic_tree": lambda: sf.trees.topic_tree(X, [2, 3], random_state=0).model,
     "trees.split_topic": lambda: sf.trees.split_topic(sf.NMF(**FIT).fit(X), 0, 2, X),
@@ -131,10 +133,45 @@ def test_the_reference_gives_the_same(name: str) -> None:
     with sf.reference_kernels():
         other = [*numbers(call())]
     assert expected or name == "verify"
-    tolerance = LOOSE.get(name, 1e-5)
-    for found, wanted in zip(other, expected, strict=True):
+    assert_close(other, expected, LOOSE.get(name, 1e-5))
+
+
+def assert_close(found: list[Any], expected: list[Any], tolerance: float) -> None:
+    for one, wanted in zip(found, expected, strict=True):
         atol = tolerance * abs(wanted).max(initial=1)
-        np.testing.assert_allclose(found, wanted, rtol=0, atol=atol)
+        np.testing.assert_allclose(one, wanted, rtol=0, atol=atol)
+
+
+OF_SIGNS = ["FewLabelsClassifier", "LowRankImputer", "MarginNMF", "complete", *OTHERS]
+
+
+@pytest.mark.slow
+@each("name", OF_SIGNS)
+def test_no_result_has_the_signs_of_a_blas(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Singular vectors and eigenvectors have either sign: libraries and processors differ."""
+    call = (CALLS | OTHERS)[name]
+    svd, eigh, qr = np.linalg.svd, np.linalg.eigh, np.linalg.qr
+
+    def flipped(columns: np.ndarray) -> np.ndarray:
+        return np.where(np.arange(columns.shape[1]) % 2, 1, -1).astype(columns.dtype)
+
+    def other_svd(A: np.ndarray, **options: Any) -> Any:
+        U, singular, Vt = svd(A, **options)
+        return U * flipped(U), singular, Vt * flipped(Vt.T)[:, None]
+
+    def other_eigh(A: np.ndarray) -> Any:
+        values, vectors = eigh(A)
+        return values, vectors * flipped(vectors)
+
+    def other_qr(A: np.ndarray) -> Any:
+        Q, R = qr(A)
+        return Q * flipped(Q), R * flipped(Q)[:, None]
+
+    expected = [*numbers(call())]
+    monkeypatch.setattr(np.linalg, "svd", other_svd)
+    monkeypatch.setattr(np.linalg, "eigh", other_eigh)
+    monkeypatch.setattr(np.linalg, "qr", other_qr)
+    assert_close([*numbers(call())], expected, 1e-7)
 
 
 def level_of(**more: Any) -> str:

@@ -12,6 +12,9 @@ def as_declared(value: object, kind: Any, name: str) -> Any:
     origin, parts = get_origin(kind), get_args(kind)
     if kind is Any:
         return value
+    named = getattr(origin or kind, "__value__", None)  # by a `type` statement, as NDArray may be
+    if named is not None:
+        return as_declared(value, named[parts] if parts else named, name)
     if origin is Annotated:
         return as_declared(value, parts[1], name)
     if origin in (Union, types.UnionType):
@@ -28,8 +31,9 @@ def as_declared(value: object, kind: Any, name: str) -> Any:
         if isinstance(value, list) and len(value) <= len(names):  # of the first fields
             value = dict(zip(names, value, strict=False))
         make: Any = kind
+        entries = _entries(value, {one: hints[one] for one in names}, needed, name)
         try:
-            return make(**_entries(value, {one: hints[one] for one in names}, needed, name))
+            return make(**entries)
         except TypeError as error:  # a field is missing
             raise ValueError(f"{name} lacks fields of a {make.__name__}: {error}") from error
     if is_typeddict(kind):

@@ -63,6 +63,17 @@ def svd(A: Array) -> tuple[Array, Array, Array]:
     return left, singular, right
 
 
+def signed(U: Array, V: Array) -> tuple[Array, Array]:
+    """Return pairs of columns with the signs chosen by V: a BLAS leaves those of an SVD open.
+
+    The first entry of a column of V that is as large as any, but for rounding, is positive.
+    """
+    sizes = np.abs(V)
+    first = (sizes >= 0.999 * sizes.max(axis=0, initial=0)).argmax(axis=0)
+    signs = np.where(np.take_along_axis(V, first[None], axis=0) < 0, -1, 1).astype(V.dtype)
+    return U * signs, V * signs
+
+
 class Operator(ABC):
     def __init__(self, shape: tuple[int, int], dtype: np.dtype[Any], threads: int) -> None:
         self.shape, self.dtype, self.threads = shape, dtype, threads

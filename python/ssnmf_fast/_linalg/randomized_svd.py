@@ -11,7 +11,7 @@ from .._backend.dispatch import kernels, padded
 from .._common.arrays import Array, MatrixLike, Seed
 from .._data.border import check_integer, check_matrix, check_random_state
 from .._data.threads import resolve_threads
-from .operators import MatrixOperator, Operator, SparsePlusLowRank, svd, times
+from .operators import MatrixOperator, Operator, SparsePlusLowRank, signed, svd, times
 
 Triplets: TypeAlias = tuple[Array, Array, Array]  # left vectors, values and right vectors
 
@@ -88,7 +88,8 @@ def randomized_svd(
     singular : ndarray, shape (r,)
         Singular values, largest first.
     Vt : ndarray, shape (r, m)
-        Right singular vectors, orthonormal rows.
+        Right singular vectors, orthonormal rows.  The largest entry of each is positive (the first
+        one, if several are equal).
 
     Raises
     ------
@@ -131,4 +132,5 @@ def truncated_svd(
     n, m = X.shape
     columns = min(rank + n_oversamples, n, m)
     U, singular, V = leading_triplets(X, sketch(m, columns, X.dtype, rng), columns, n_power)
-    return U[:, :rank].copy(), singular[:rank], V[:, :rank].T.copy()
+    U, V = signed(U[:, :rank], V[:, :rank])
+    return U, singular[:rank], np.ascontiguousarray(V.T)

@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
+from inspect import signature
 from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, TextIO, cast
@@ -198,8 +199,10 @@ def load_matrix(source: Source) -> Any:
     """Read a matrix as stored, perhaps with repeated entries: csr, csc, bsr or coo."""
     path = source.path
     assert path is not None  # standard input is a table
+    new = {"spmatrix": False} if "spmatrix" in signature(scipy.io.mmread).parameters else {}
     with reporting(source), _open_binary(path) as file:
-        X = scipy.io.mmread(path) if source.kind == ".mtx" else np.load(file, allow_pickle=False)
+        market = source.kind == ".mtx"
+        X = scipy.io.mmread(path, **new) if market else np.load(file, allow_pickle=False)
         if isinstance(X, np.lib.npyio.NpzFile):
             names = list(X.files)
             if "format" in names:

@@ -251,8 +251,8 @@ def solve(
         for fit in fits:
             if not observers or not fit.history:
                 continue
-            state, scale = fit.history[-1], fit.F.dtype.type(fit.observations.scale)
-            left, right = fit.F[:, : state.n_components] * scale, fit.G[:, : state.n_components].T
+            state = fit.history[-1]
+            left, right = fit.pair(state.n_components)
             left.flags.writeable = right.flags.writeable = False
             state = replace(state, left=left, right=right)
             answers = [observer(state) for observer in observers]  # all, before any stops

@@ -157,10 +157,15 @@ class Fit(NamedTuple):
     biases: Pair | None = None  # of rows and of columns, in the units of the data
     iterate: Array | None = None  # n x m, if the method stores it
 
+    def pair(self, rank: int) -> Pair:
+        """Return the factors (n, rank) and (rank, m), in the units of the data."""
+        F, G = ops.signed(self.F[:, :rank], self.G[:, :rank])
+        return F * F.dtype.type(self.observations.scale), np.ascontiguousarray(G.T)
+
     def completion(self, problem: Problem) -> Completion:
         observations, rank = self.observations, len(self.singular)
         dtype, scale = observations.dtype, observations.dtype.type(observations.scale)
-        left, right = self.F[:, :rank] * scale, np.ascontiguousarray(self.G[:, :rank].T)
+        left, right = self.pair(rank)
         if self.biases is not None:
             rows, columns = self.biases
             left = np.column_stack([left, rows, np.ones(len(rows))]).astype(dtype)

@@ -80,6 +80,12 @@ class Estimator(TransformerMixin, BaseEstimator):
         return {name: p for name, p in self.get_params(deep=False).items() if name in names}
 
 
+def _require_finite(model: Any) -> None:
+    # Not within the `try` below, which an interrupt of a loop escapes in Python 3.13.
+    numbers = [name for name, saved in model._saved.items() if saved.of_numbers]
+    border.require_finite({name: arrays_of(vars(model).get(name)) for name in numbers})
+
+
 def _all_or_nothing(method: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(method)
     def learn(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -91,8 +97,7 @@ def _all_or_nothing(method: Callable[..., Any]) -> Callable[..., Any]:
         before = dict(vars(self))
         try:
             result = method(self, *args, **kwargs)
-            numbers = [name for name, saved in self._saved.items() if saved.of_numbers]
-            border.require_finite({name: arrays_of(vars(self).get(name)) for name in numbers})
+            _require_finite(self)
             return result
         except BaseException:
             self.__dict__ = before  # in one step, so that a second Ctrl-C cannot interrupt it

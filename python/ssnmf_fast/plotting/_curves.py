@@ -241,7 +241,8 @@ def topics_over_time(
         height = float(np.clip(0.26 * len(shown), 1.6, 40))
         drawn, axes, room = table_axes(ax, width, height, title, shown, [])
     dates: Any = import_module("matplotlib.dates")
-    last = starts[-1] - starts[-2] if len(starts) > 1 else 1
+    unit = np.timedelta64(1, np.datetime_data(starts.dtype))
+    last = starts[-1] - starts[-2] if len(starts) > 1 else unit
     edges = np.append(starts, starts[-1] + last).astype("datetime64[s]")
     days = np.asarray(dates.date2num(edges), dtype=np.float64)
     if room is None:
