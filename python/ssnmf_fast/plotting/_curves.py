@@ -241,8 +241,8 @@ def topics_over_time(
         height = float(np.clip(0.26 * len(shown), 1.6, 40))
         drawn, axes, room = table_axes(ax, width, height, title, shown, [])
     dates: Any = import_module("matplotlib.dates")
-    unit = np.timedelta64(1, np.datetime_data(starts.dtype))
-    last = starts[-1] - starts[-2] if len(starts) > 1 else unit
+    unit: Any = np.datetime_data(starts.dtype)
+    last = starts[-1] - starts[-2] if len(starts) > 1 else np.timedelta64(1, unit)
     edges = np.append(starts, starts[-1] + last).astype("datetime64[s]")
     days = np.asarray(dates.date2num(edges), dtype=np.float64)
     if room is None:
