@@ -102,6 +102,21 @@ def _abstracts() -> tuple[list[str], Array]:
     return _indicated(texts, roots, sorted({root for own in roots for root in own}))
 
 
+def _short_texts(name: str) -> tuple[list[str], Array]:
+    texts = [t for t in read_lines("short_texts.jsonl.gz") if t["set"] == name]
+    rows = np.random.default_rng(0).permutation(len(texts))[:_MOST_SHORT]
+    return [texts[i]["text"] for i in rows], np.array([texts[i]["label"] for i in rows])
+
+
+def _uneven(texts: list[str], y: Array) -> tuple[list[str], Array]:
+    """Keep of the first class all samples, of the second half of them, of the third a third..."""
+    places = np.unique(y, return_inverse=True)[1]
+    kept = np.flatnonzero(np.random.default_rng(0).random(len(y)) < 1 / (1 + places))
+    return [texts[i] for i in kept], y[kept]
+
+
+SHORT_SETS = ("SearchSnippets", "DBLP", "StackOverflow", "TREC")
+_MOST_SHORT = 6000
 _TEXTS: dict[str, Callable[[], tuple[list[str], Array]]] = {
     "5 newsgroups": lambda: _posts(FIVE_GROUPS),
     "20 newsgroups": _posts,
@@ -109,6 +124,8 @@ _TEXTS: dict[str, Callable[[], tuple[list[str], Array]]] = {
     "BBC": _articles,
     "Reuters 10": lambda: _largest_topics(10),
     "Reuters 30": lambda: _largest_topics(30),
+    "20 newsgroups uneven": lambda: _uneven(*_posts()),
+    **{name: lambda name=name: _short_texts(name) for name in SHORT_SETS},
     "comp groups": lambda: _posts(COMPUTER_GROUPS),
     "religion groups": lambda: _posts(RELIGION_GROUPS),
     "earn or acq": lambda: _largest_topics(2),
@@ -117,6 +134,7 @@ _TEXTS: dict[str, Callable[[], tuple[list[str], Array]]] = {
 }
 TEXT_SETS = ("5 newsgroups", "20 newsgroups", "BBC", "Reuters 10")
 CLOSE_SETS = ("comp groups", "religion groups", "earn or acq")
+DESIGN_SETS = ("BBC", "Reuters 10", "20 newsgroups", "20 newsgroups uneven", *SHORT_SETS, "digits")
 IMAGE_SETS = ("digits", "MNIST")
 SEVERAL_SETS = ("Reuters all", "aviation", "PubMed")
 # With headers, footers and quotes, and with rare topics: of trees of labels only.

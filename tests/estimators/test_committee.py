@@ -1,4 +1,4 @@
-"""The committee of FewLabelsClassifier(): members, weights, neighbors, labels that mislead."""
+"""The committee of FewLabelsClassifier(): members, weights, neighbors, class shares."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import threading
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from each import each
 from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
 from sklearn.semi_supervised import LabelSpreading
@@ -268,44 +269,97 @@ def test_images_are_recognized_by_their_neighbors():
     assert (model.predict(X)[rest] == y[rest]).mean() > rival - 0.02
 
 
-# ---------------------------------------------------------------------------- labels that mislead
+# ------------------------------------------------------------------------ shares of the classes
+
+
+def drawn(y, design, seed):
+    """Return labels drawn at random, as many of each class, or one class three times as often."""
+    rng = np.random.default_rng(seed)
+    if design == "even":
+        return hide(y, 25, seed)
+    chance = np.where((y == 1) & (design == "skewed"), 3.0, 1.0)
+    rows = rng.choice(len(y), 150, replace=False, p=chance / chance.sum())
+    return np.where(np.isin(np.arange(len(y)), rows), y, -1)
 
 
 @pytest.mark.slow
-def test_as_many_labels_of_uneven_classes():
-    X, y = documents(0, [700, 60, 50, 40])
-    model = sf.FewLabelsClassifier(**QUICK).fit(X, hide(y, 6, 0))
-    assert len(model.components_) == 12
-    assert model.self_training_ == 0
-    true = np.bincount(y) / len(y)
-    np.testing.assert_allclose(model.class_prior_, true, atol=0.05)
-    accuracy = (model.predict(X) == y).mean()
-    low, high = model.validation_interval_
-    assert low <= accuracy <= high
-    untaught = sf.FewLabelsClassifier(self_training=0, **QUICK).fit(X, hide(y, 6, 0))
-    np.testing.assert_array_equal(untaught.predict_proba(X), model.predict_proba(X))
-    plain = sf.FewLabelsClassifier(class_weight={0: 1.0}, **QUICK).fit(X, hide(y, 6, 0))
-    assert np.allclose(plain.class_prior_, 0.25)
-    assert accuracy > (plain.predict(X) == y).mean() - 0.005
+@each("design", ["random", "even", "skewed"])
+@each("sizes", [[700, 60, 50, 40], [300, 250, 150, 100, 60, 40], [600, 200]])
+def test_however_labels_are_drawn(design, sizes):
+    """The default is never much worse than without a shift, and says how good it is."""
+    for seed in range(2):
+        X, y = documents(seed, sizes, length=15)
+        hidden = drawn(y, design, seed)
+        new = hidden < 0
+        models = [sf.FewLabelsClassifier(class_prior=p, **QUICK) for p in (None, "labels")]
+        ours, plain = (np.mean(m.fit(X, hidden).predict(X)[new] == y[new]) for m in models)
+        assert ours > plain - 0.02
+        assert abs(models[0].validation_accuracy_ - ours) < 0.15
+        low, high = models[0].validation_interval_
+        assert low < ours < high
+        np.testing.assert_allclose(models[1].class_prior_, np.bincount(y[~new]) / (~new).sum())
 
 
-@pytest.mark.slow
-def test_even_classes_do_not_look_uneven():
-    X, y = documents(1, [100, 100, 100])
-    model = sf.FewLabelsClassifier(**QUICK).fit(X, hide(y, 4, 0))
-    assert len(model.components_) == 3
-    np.testing.assert_allclose(model.class_prior_, 1 / 3)
+def bayes_logits(y, seed):
+    """Return logits of the classes 0, 1, 2 by Bayes' rule for even classes, and indicators."""
+    points = np.eye(3)[y] + 0.7 * np.random.default_rng(seed).normal(size=(len(y), 3))
+    return points / 0.7**2, np.eye(3)[y]
 
 
 def test_shares_of_classes_are_found_from_predictions():
     rng = np.random.default_rng(0)
-    true, prior = np.array([0.8, 0.15, 0.05]), np.full(3, 1 / 3)
-    y = rng.choice(3, size=20_000, p=true)
-    points = np.eye(3)[y] + 0.7 * rng.normal(size=(len(y), 3))
-    logits = points / 0.7**2  # Bayes' rule for even classes
-    found = _committee.shares_of_classes(logits, prior, np.ones(len(y)))
-    np.testing.assert_allclose(found, true, atol=0.02)
-    shifted = logits + _committee.log_ratio(found, prior)
-    assert (shifted.argmax(axis=1) == y).mean() > (logits.argmax(axis=1) == y).mean() + 0.02
-    assert _committee.effective_number(np.ones(7)) == pytest.approx(7)
-    assert _committee.effective_number(np.array([1.0, 0])) == pytest.approx(1)
+    true, of_labels = np.array([0.8, 0.15, 0.05]), np.full(3, 1 / 3)
+    logits, y = bayes_logits(rng.choice(3, size=20_000, p=true), 1)
+    known, members = bayes_logits(rng.choice(3, size=3000), 2)
+    given = (known, members, np.ones(3000)), (logits, np.ones(len(y)))
+    found = _committee.estimate_shares(*given, of_labels)
+    np.testing.assert_allclose(found, true, atol=0.03)
+    shifted = logits + _committee.log_ratio(found, of_labels)
+    right = [(z.argmax(axis=1) == y.argmax(axis=1)).mean() for z in (shifted, logits)]
+    assert right[0] > right[1] + 0.02
+    # Samples of weight 0 do not count, nor does the scale of weights.
+    weights = np.repeat([1e-6, 0], [3000, 100]), np.repeat([1e3, 0], [20_000, 50])
+    more = np.vstack([known, known[:100]]), np.vstack([members, members[100:200]])
+    again = (*more, weights[0]), (np.vstack([logits, logits[:50]]), weights[1])
+    np.testing.assert_allclose(_committee.estimate_shares(*again, of_labels), found, rtol=1e-6)
+
+
+def test_random_labels_leave_their_shares():
+    moved = []
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        true = rng.dirichlet([3, 3, 3])
+        logits, y = bayes_logits(rng.choice(3, size=3000, p=true), seed)
+        of_labels = y[:200].mean(axis=0)
+        known = logits[:200], y[:200], np.ones(200)
+        found = _committee.estimate_shares(known, (logits[200:], np.ones(2800)), of_labels)
+        moved.append(np.abs(found - of_labels).max())
+    assert np.median(moved) < 0.01
+    assert max(moved) < 0.05
+
+
+def test_given_shares_of_classes():
+    X, y = documents(0, [80, 60, 60])
+    names = np.array(["rare", "b", "c"], dtype=object)[y]
+    hidden = np.where(hide(y, 5, 0) < 0, None, names)
+    shares = {"rare": 10, "c": 60, "b": 30}
+    pandas = pytest.importorskip("pandas")
+
+    def fitted(prior):
+        return sf.FewLabelsClassifier(class_prior=prior, **QUICK).fit(X, hidden)
+
+    plain, found = fitted("labels"), fitted(shares)
+    np.testing.assert_allclose(plain.class_prior_, 1 / 3)
+    np.testing.assert_allclose(found.class_prior_, [0.3, 0.6, 0.1])
+    wanted = plain.predict_proba(X) * found.class_prior_
+    wanted /= wanted.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(found.predict_proba(X), wanted, atol=1e-10)
+    judged = found.validation_folds_ >= 0
+    right = names[judged] == found.classes_[found.validation_proba_[judged].argmax(axis=1)]
+    of_class = [np.mean(right[names[judged] == c]) for c in found.classes_]
+    assert found.validation_accuracy_ == pytest.approx(np.dot(of_class, found.class_prior_))
+    for same in ([3, 6, 1], np.array([0.3, 0.6, 0.1]), pandas.Series(shares)):
+        np.testing.assert_allclose(fitted(same).predict_proba(X), wanted, atol=1e-10)
+    without = sf.FewLabelsClassifier(class_prior=shares, **QUICK)
+    without.fit(X, np.where(hide(y, 1, 0) < 0, None, names))  # too few labels for validation
+    np.testing.assert_allclose(without.class_prior_, found.class_prior_)

@@ -159,7 +159,7 @@ def test_every_argument_acts_alone(small):
         assert columns_of(model) == 12 + 16 + 16
         assert not hasattr(model, "committee_")
     committee = {*vars(sf.FewLabelsClassifier())} - {*vars(sf.SSNMFClassifier())}
-    assert committee == {"self_training", "class_weight"}
+    assert committee == {"self_training", "class_weight", "class_prior"}
     papers = {*vars(sf.SSNMFClassifier())} - {*vars(sf.FewLabelsClassifier())}
     assert papers == {
         *("n_components", "supervision_loss", "supervision_weight", "solver", "init", "readout"),
@@ -215,6 +215,11 @@ def test_bad_parameters_are_refused(settings, error, message, small):
         ({"class_weight": {77: 1.0}}, ValueError, "class_weight must be"),
         ({"class_weight": {1: -1.0}}, ValueError, r"class_weight\[1\]"),
         ({"class_weight": [1, 2]}, ValueError, "class_weight must be"),
+        ({"class_prior": "even"}, ValueError, "class_prior must be one of 'labels'"),
+        ({"class_prior": {77: 1.0}}, ValueError, "class_prior must be None, 'labels' or a dict"),
+        ({"class_prior": {0: 1.0}}, ValueError, r"class_prior lacks the classes \["),
+        ({"class_prior": [1, 2, 3, 4, 5, 6]}, ValueError, "class_prior has shape"),
+        ({"class_prior": 0.5}, ValueError, "class_prior has shape"),
     ],
 )
 def test_bad_parameters_of_the_committee_are_refused(settings, error, message, small):

@@ -185,8 +185,6 @@ def _list_settings(estimator: Any, data: Data, options: Namespace) -> list[tuple
     if hasattr(estimator, "rank_choice_"):
         pairs.append(("rank, set by the fit", str(estimator.rank_choice_)))
     if params.get("self_training") == "auto":
-        rank, k = len(estimator.components_), len(estimator.classes_)
-        pairs.append(("rank, set by the fit", f"{rank} ({rank // k} for each class)"))
         rounds = int(estimator.self_training_)
         pairs.append(("self-training, set by the fit", f"{rounds} round{'s' * (rounds != 1)}"))
     committee = getattr(estimator, "committee_", {})

@@ -238,7 +238,7 @@ _REFUSED = {"ssnmf": "auto", "nmf-alpha": math.inf}  # weights of labels for oth
 _TEST_SIZE = 0.2
 # By name: the class, its options that not all models have, and a description.
 _MODELS = """
-few-labels FewLabelsClassifier: loss self_training label_separator test_size
+few-labels FewLabelsClassifier: loss self_training class_prior label_separator test_size
     classifier for few or many labels: several methods, weighted by cross-validation
 ssnmf SSNMFClassifier: loss supervision_loss supervision_weight readout label_separator test_size
     the classifier of the papers, with a given rank and weight of the labels
@@ -270,7 +270,7 @@ class Model:
         self.guided = "test_size" in self.options  # is it fitted to labels?
         self.dated = "freq" in self.options  # or to times?
         self.names_topics = "free_topics" in self.options  # has every label a topic?
-        # Does the fit estimate the accuracy, and has each class its topics?
+        # Does the fit estimate the accuracy, and has each class its topic?
         self.validates = "self_training" in self.options
         # Does the estimator choose the number of topics of texts?
         rank = signature(self.estimator).parameters.get("n_components")
@@ -355,7 +355,7 @@ def choose_model(options: Namespace) -> Model:
     if rank is None and not (model.names_topics or model.validates):
         wrong = "needs --rank, the number of topics; few-labels has topics for each class"
     elif rank is not None and model.validates:
-        wrong = "takes no --rank: it has one or three topics per class; ssnmf takes --rank"
+        wrong = "takes no --rank: it has one topic per class; ssnmf takes --rank"
     elif rank == "auto" and not model.chooses_rank:
         wrong = "takes no --rank auto: give the number of topics"
         wrong += ", or leave --rank out" if model.names_topics else ""

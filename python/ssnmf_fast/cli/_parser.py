@@ -95,6 +95,15 @@ def _read_ranks(text: str) -> Numbers:
     return Numbers(sorted(ranks))
 
 
+def _read_shares(text: str) -> dict[str, float]:
+    """Read NAME=NUMBER,..., where names may contain both signs."""
+    pairs = re.findall(r"(.+?)=([^=,]+)(?:,|$)", text)
+    shares = {name.strip(): _number(float, 0, _MOST)(number) for name, number in pairs}
+    if len(shares) < len(pairs) or ",".join(map("=".join, pairs)) != text:
+        raise ValueError
+    return shares
+
+
 def _read_token_pattern(text: str) -> str:
     try:
         pattern = re.compile(text)
@@ -127,6 +136,7 @@ _READ: dict[str, tuple[str, Read]] = {  # by metavar: the expected text, and its
     "RANKS": ("numbers of topics such as 5,10,20 or 2:30:2 (2, 4, ..., 30)", _read_ranks),
     "REGEX": ("a regular expression", _read_token_pattern),
     "SHARE": ("a number above 0 and below 1", _number(float, _LEAST, 1 - 2**-53)),
+    "SHARES": ("the share of every class, such as yes=0.3,no=0.7", _read_shares),
     "SLICES": (
         "a multiple such as '2 weeks', or a number of slices of at least 2",
         lambda text: text if Length.of(text) else _number(int, 2)(text),
@@ -231,8 +241,8 @@ per class.
 ---{_DATA}
 [used most]{_TEXT_AND_LABELS}
 --seeds FILE: words of each topic, in .json or .yaml, such as {SEEDS_EXAMPLE} (for *)
---rank auto|COUNT: number of topics, required by most models (few-labels: 1 or 3 per class; ts-nmf:
-    one per label; seeded: one per topic of --seeds; {", ".join(_CHOOSE)}: auto for texts)
+--rank auto|COUNT: number of topics, required by most models (few-labels: 1 per class; ts-nmf: one
+    per label; seeded: one per topic of --seeds; {", ".join(_CHOOSE)}: auto for texts)
 --model {"|".join(MODELS)}: one of the models below (default: few-labels, seeded with --seeds, or
     nmf without --labels)
 --out DIR: folder for the results (default: the name of DATA with -ssnmf-fast)
@@ -249,6 +259,8 @@ per class.
     auto, for nmf-alpha: small (default: balanced for ssnmf, auto for nmf-alpha)
 --self-training auto|INTEGER: rounds in which the most certain predictions become labels of small
     weight (default: auto; for *)
+--class-prior labels|SHARES: known shares of the classes among all samples, such as yes=0.3,no=0.7,
+    or labels, if these are a random sample (default: estimated; for *)
 --readout logistic|refit|joint: how to predict: logistic regression on topics and features of a
     sample, the matrix B fitted again without labels, or the B of the factorization (default:
     logistic; for *)

@@ -132,13 +132,16 @@ class LabeledSamples:
         X = CleanMatrix(self.X)
         return factorize(X, y, X_weights=X_weights, **arguments, **self.options)
 
-    def fit_topics(self, n_components: int, weight: float | str) -> Factorization:
+    def fit_topics(
+        self, n_components: int | None = None, weight: float | str = SUPPORTS
+    ) -> Factorization:
         """Factorize the samples guided by their labels; TS-NMF if the weight is SUPPORTS."""
         rng, init, known = np.random.default_rng(self.seed), self.init, self.labels.known
         weight_of_known = self.labels.weight[known, None]
         # The same number of components for each class; the remainder goes to the largest classes.
         counts = (self.labels.members[known] * weight_of_known).sum(axis=0)
         k = len(counts)
+        n_components = n_components or k
         each = np.full(k, n_components // k)
         each[np.argsort(-counts, kind="stable")[: n_components % k]] += 1
         owner = np.repeat(np.arange(k), each)

@@ -10,11 +10,11 @@ from scipy.stats import binomtest
 
 from .._common.arrays import Array
 from .._common.text import nfc, short
-from .._data.border import check_integer, check_option, check_real
+from .._data.border import check_integer, check_option, check_real, check_vector
 from .._models.factorize import Factorization
 from .._topics import topic_shares
 from . import _committee as committee
-from ._class_topics import SUPPORTS, LabeledSamples
+from ._class_topics import LabeledSamples
 from ._members import ClassWeight, Linear, fit_member, probabilities
 from ._readout import LogisticReadout
 from ._training_data import TrainingLabels, surest
@@ -26,8 +26,8 @@ _PSEUDO_WEIGHT = 0.1  # of a predicted label; a known label has 1
 # labels per class: predictions improve with more labels.
 _CONFIDENT, _MORE_CONFIDENT, _MORE_LABELS = 0.5, 0.8, 4
 _NEIGHBORS_SHARE = 0.25  # in the first predictions
-_FOR_UNEVEN = 3  # components per class if classes are uneven and labels are not
-_MANY_KNOWN = 0.5  # share of labeled samples from which self-training does not help
+_MANY_KNOWN = 0.5  # share of labeled samples from which the others do not help
+_MOST_COUNTED = 10_000  # unlabeled samples whose predictions estimate the class shares
 _PRIOR_OF_TABLE = 0.3  # all members that see X together have 1; a table of noise does no harm
 _CHANCE = 0.01  # level of the test whether a table predicts better than the largest class
 # Samples in trials by the number of folds, unless more are labeled.  Topics improve with the number
@@ -39,42 +39,67 @@ _MOST_TRIED = {1: 7500, 3: 4000, 4: 3000}
 class Plan:
     """Settings of the training."""
 
-    n_components: int
     rounds: int  # of self-training
     class_weight: Any
-    corrects: bool  # whether class frequencies are estimated without the labels
+    shares: Array | None  # of the classes, if they are known
+    estimates: bool  # whether they are estimated from the predictions
+
+
+def _by_class(given: Any, name: str, option: str, names: list[Any]) -> dict[int, float]:
+    """Return numbers of classes by their positions; names are compared in form NFC."""
+    numbers = {nfc(key): value for key, value in given.items()} if isinstance(given, dict) else {0}
+    if not isinstance(numbers, dict) or not set(numbers) <= set(map(nfc, names)):
+        raise ValueError(
+            f"{name} must be None, {option!r} or a dict of numbers for some of {short(names)}; got "
+            f"{short(given)}."
+        )
+    return {
+        place: check_real(numbers[nfc(one)], f"{name}[{one!r}]")
+        for place, one in enumerate(names)
+        if nfc(one) in numbers
+    }
+
+
+def _known_shares(given: Any, classes: Array, several: bool) -> Array | None:
+    """Return shares of the classes as given by the user, (k,); None for those of the labels."""
+    if given is None or isinstance(given, str):
+        check_option(given or "labels", "class_prior", ("labels",))
+        return None
+    if several:
+        raise ValueError("class_prior is for one label per sample; leave it out for several.")
+    given = given.to_dict() if hasattr(given, "to_dict") else given  # pandas
+    if isinstance(given, dict):
+        numbers = _by_class(given, "class_prior", "labels", classes.tolist())
+        if missing := [one for k, one in enumerate(classes.tolist()) if k not in numbers]:
+            raise ValueError(f"class_prior lacks the classes {short(missing)}; give every share.")
+        given = list(numbers.values())
+    shares = check_vector(given, "class_prior", len(classes), np.float64)
+    if not shares.any():
+        raise ValueError("class_prior is 0 for all classes; give their shares, or counts.")
+    return np.asarray(shares / shares.sum())
 
 
 def plan_of(model: Any, samples: LabeledSamples, labels: TrainingLabels, classes: Array) -> Plan:
     """Check parameters and return the plan; `labels` are those of all samples, not of a part."""
-    k, several, balance = labels.members.shape[1], labels.several, model.class_weight
+    several, balance = labels.several, model.class_weight
     if isinstance(balance, str):
         check_option(balance, "class_weight", ("balanced",))
     elif balance is not None:
         names = [0, 1] if several else classes.tolist()
-        weights = balance if isinstance(balance, dict) else {None: 0}
-        weights = {nfc(name): weight for name, weight in weights.items()}
-        if not set(weights) <= set(map(nfc, names)):
-            raise ValueError(
-                f"class_weight must be None, 'balanced' or a dict of weights for some of "
-                f"{short(names)}; got {short(balance)}."
-            )
-        balance = {
-            number: check_real(weights.get(nfc(name), 1.0), f"class_weight[{name!r}]")
-            for number, name in enumerate(names)
-        }
-    learns = not several and np.average(labels.known, weights=labels.weight) < _MANY_KNOWN
-    # The same number of labels from each of several uneven classes is misleading.
-    mislead = learns and balance is None and committee.labels_are_balanced_by_design(samples)
+        balance = dict.fromkeys(range(len(names)), 1.0) | _by_class(
+            balance, "class_weight", "balanced", names
+        )
+    shares = _known_shares(model.class_prior, classes, several)
+    others = not several and not samples.labels.known.all()
+    learns = others and np.average(labels.known, weights=labels.weight) < _MANY_KNOWN
     rounds = model.self_training
     if isinstance(rounds, str):
         check_option(rounds, "self_training", ("auto",))
-        rounds = _ROUNDS if learns and not mislead else 0
-    rounds = check_integer(rounds, "self_training", 0)
-    if several or samples.labels.known.all():
-        rounds = 0
+        rounds = _ROUNDS if learns else 0
+    rounds = check_integer(rounds, "self_training", 0) if others else 0
+    estimates = learns and balance is None and model.class_prior is None
     balance = balance or "balanced" if several else balance
-    return Plan(_FOR_UNEVEN * k if mislead else k, rounds, balance, mislead)
+    return Plan(rounds, balance, shares, bool(estimates))
 
 
 def check_threshold(threshold: float | str) -> float | None:
@@ -127,7 +152,7 @@ def self_trained(
     if samples.graph is not None and (plan.rounds or "neighbors" in names):
         spread = samples.graph.spread(labels)
     for turn in range(plan.rounds):
-        fit = taught.for_trials().fit_topics(plan.n_components, SUPPORTS)
+        fit = taught.for_trials().fit_topics()
         rows = taught.labels.known
         shares = topic_shares(fit.S, fit.A)  # unlabeled samples need no new representation
         shares[rows] = samples.shares(fit.A, rows)
@@ -181,9 +206,10 @@ def train(
 def calibrated(
     samples: LabeledSamples, plan: Plan, trained: Trained, validation: committee.Validation
 ) -> tuple[LogisticReadout, committee.Validation]:
-    """Return the readout and the validation, with estimated class frequencies if labels mislead."""
+    """Return the readout and the validation, with the class shares that predictions assume."""
     weights = {name: weight for name, weight in validation.weights.items() if weight > 0}
-    k, view = samples.labels.members.shape[1], samples.view
+    labels, view = samples.labels, samples.view
+    k, shares = labels.members.shape[1], plan.shares
     linear, votes = Linear(np.zeros(k)), None
     for name, member in trained.members.items():
         if isinstance(member, Votes):
@@ -193,17 +219,22 @@ def calibrated(
     side = [linear.tables.get(name, np.zeros((k, t.shape[1]))) for name, t in view.tables.items()]
     others: dict[str, Any] = {"votes": votes, "side": np.hstack(side) if side else None}
     others["votes_weight"] = 0.0 if votes is None else weights.get("neighbors", 0.0)
-    readout = validation.calibrate(LogisticReadout.of(linear, len(trained.fit.A), view, **others))
-    if not plan.corrects or not validation.rows.any():
-        return readout, validation
-    rows, A, prior = ~samples.labels.known, trained.fit.A, samples.labels.prior()
-    S = trained.fit.S if samples.whole is None else trained.fit.S[samples.whole[1]]
-    seen = replace(view[rows], shares=topic_shares(S[rows], A))
-    spread = None if trained.spread is None else log_chances(trained.spread[rows])
-    logits = readout.with_tables(readout.logits(seen, of_neighbors=spread), seen.tables)
-    shares = committee.shares_of_classes(logits, prior, samples.labels.weight[rows])
-    shifted = replace(readout, offsets=readout.offsets + committee.log_ratio(shares, prior))
-    return shifted, replace(validation, shares=shares)
+    readout = LogisticReadout.of(linear, len(trained.fit.A), view, **others)
+    if plan.estimates and validation.rows.any():
+        rows = np.flatnonzero(~labels.known)
+        rows = np.random.default_rng(samples.seed).permutation(rows)[:_MOST_COUNTED]
+        S = trained.fit.S if samples.whole is None else trained.fit.S[samples.whole[1]]
+        seen = replace(view[rows], shares=topic_shares(S[rows], trained.fit.A))
+        spread = None if trained.spread is None else log_chances(trained.spread[rows])
+        logits = readout.with_tables(readout.logits(seen, of_neighbors=spread), seen.tables)
+        counted = validation.rows
+        known = validation.logits[counted], labels.members[counted], labels.weight[counted]
+        shares = committee.estimate_shares(known, (logits, labels.weight[rows]), labels.prior())
+    readout = validation.calibrate(readout)
+    if shares is not None:
+        shift = committee.log_ratio(shares, labels.prior())
+        readout = replace(readout, offsets=readout.offsets + shift)
+    return readout, replace(validation, shares=shares)
 
 
 def _table_logits_for_self_training(
@@ -273,7 +304,7 @@ def predict_hidden(
         else:
             seen = replace(samples, labels=labels.only(~hidden))
         taught, spread = self_trained(seen, plan, set(names))
-        fit = taught.joined().fit_topics(plan.n_components, SUPPORTS)
+        fit = taught.joined().fit_topics()
         trained = train(seen, taught, fit, plan, set(names), spread)
         view = replace(samples.view[hidden], shares=samples.shares(trained.fit.A, hidden))
         for name, member in trained.members.items():

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
-from scipy.special import entr, expit, log_softmax, softmax
+from scipy.special import expit, log_softmax, softmax
 from scipy.stats import binomtest
 from sklearn.linear_model import LogisticRegression
 
@@ -30,9 +30,9 @@ _SMALLEST_WEIGHT = 0.01  # of a member that is kept
 _INDEPENDENT = 0.75  # share of validated samples that count, as the fits of folds share labels
 _FEW_POSITIVE = 10.0  # positive samples at which a label's threshold counts as much as the common
 _SLOPES = (0.2, 1.5)  # of a calibration; validation of few labels may look too good
-_MUCH_LESS_EVEN = 0.8  # ratio of the effective numbers of classes by neighbors and by labels
-_LEAST_UNLABELED = 20  # samples per class, on average
-_STEPS = 30
+# Variances of the change of class shares, relative to those of the labels, and their probabilities.
+_SIZES = [(0.0, 0.9), *((size, 0.02) for size in (0.01, 0.03, 0.1, 0.3, 1.0))]
+_LEAST_VARIANCE = 1e-3  # of a direction of probabilities, relative to the largest
 _LEAST_SHARE = 1e-4
 
 
@@ -145,7 +145,7 @@ class Validation:
     logits: Array  # predicted for hidden labels, (n, k)
     scores: dict[str, float] = field(default_factory=dict)  # of the members and the committee
     weights: dict[str, float] = field(default_factory=dict)  # of the logits of the members
-    shares: Array | None = None  # of the classes, if those of the labels mislead, (k,)
+    shares: Array | None = None  # of the classes, if not those of the labels, (k,)
 
     @property
     def rows(self) -> Array:
@@ -298,35 +298,53 @@ def calibration(logits: Array, targets: Array, several: bool, weight: Array) -> 
     return float(np.clip(model.coef_[0, 0], *_SLOPES)), float(model.intercept_[0])
 
 
-def effective_number(shares: Array) -> float:
-    """Return the number of equally frequent classes with the same entropy."""
-    return float(np.exp(entr(shares / shares.sum()).sum()))
-
-
-def labels_are_balanced_by_design(samples: LabeledSamples) -> bool:
-    """Whether the classes of unlabeled samples, predicted by neighbors, are less even."""
-    labels, graph = samples.labels, samples.graph
-    unlabeled = np.flatnonzero(~labels.known)
-    k = labels.members.shape[1]
-    if graph is None or len(unlabeled) < _LEAST_UNLABELED * k:
-        return False
-    codes = graph.spread(labels)[unlabeled].argmax(axis=1)
-    counts = np.bincount(codes, labels.weight[unlabeled], minlength=k)
-    return effective_number(counts) < _MUCH_LESS_EVEN * effective_number(labels.prior())
-
-
 def log_ratio(shares: Array, prior: Array) -> Array:
     """Return the shift of the logits from class shares `prior` to `shares`, (k,)."""
     return np.asarray(np.log(np.maximum(shares, _LEAST_SHARE) / np.maximum(prior, _LEAST_SHARE)))
 
 
-def shares_of_classes(logits: Array, prior: Array, weight: Array) -> Array:
-    """Return the shares of the classes, (k,), by the EM algorithm of Saerens et al. (2002)."""
-    prior = np.maximum(prior, _LEAST_SHARE)
-    chances, shares = softmax(logits, axis=1), prior
-    for _ in range(_STEPS):
-        again = chances * (shares / prior)
-        likely = again / again.sum(axis=1, keepdims=True)
-        shares = np.maximum(np.average(likely, axis=0, weights=weight), _LEAST_SHARE)
-        shares = shares / shares.sum()
-    return np.asarray(shares)
+@one_blas_thread()
+def estimate_shares(
+    known: tuple[Array, Array, Array], others: tuple[Array, Array], prior: Array
+) -> Array:
+    """Return the shares of the classes among unlabeled samples, (k,).
+
+    `known` are the logits (m, k) of validated samples, their classes (m, k) and weights; `others`
+    logits and weights of unlabeled samples.  If a class is 1 + theta[c] times as frequent as by its
+    labels, mean probabilities differ by C theta, with the confusion matrix C of validated samples
+    (Azizzadenesheli et al. 2019).  Ridge solutions are averaged by the evidence of each size of
+    theta, of which 0 is the most likely one: labels are a random sample unless the data object.
+    """
+    (logits, members, weight), k = known, len(prior)
+    weight = weight / weight.mean()
+
+    def loss(v: Array) -> tuple[float, Array]:
+        chances = log_softmax(np.exp(v[0]) * logits + v[1:], axis=1)
+        errors = (np.exp(chances) - members) * weight[:, None]
+        slopes = np.append(np.exp(v[0]) * (errors * logits).sum(), errors.sum(axis=0))
+        return float((v @ v) / 2 - ((chances * members).sum(axis=1) @ weight)), slopes + v
+
+    bounds = [tuple(np.log(_SLOPES)), *[(-5.0, 5.0)] * k]
+    best = minimize(loss, np.zeros(k + 1), jac=True, bounds=bounds, method="L-BFGS-B").x
+    chances = [
+        probabilities(np.exp(best[0]) * each + best[1:], False) for each in (logits, others[0])
+    ]
+    weights = weight, others[1]
+    means = [np.average(p, axis=0, weights=w) for p, w in zip(chances, weights, strict=True)]
+    confusion = chances[0].T @ (members * weight[:, None]) / weight.sum()
+    deviations = np.vstack([p - mean for p, mean in zip(chances, means, strict=True)])
+    pooled = np.cov(deviations.T, aweights=np.concatenate(weights))
+    counts = [w.sum() ** 2 / (w @ w) for w in weights]
+    variance = 1 / (_INDEPENDENT * counts[0]) + 1 / counts[1]
+    squares, axes = np.linalg.eigh(variance * pooled)
+    kept = squares > _LEAST_VARIANCE * squares[-1]
+    whiten = (axes[:, kept] / np.sqrt(squares[kept])).T
+    A, z = whiten @ confusion, whiten @ (means[1] - means[0])
+    evidence, changes = [], []
+    for size, chance in _SIZES:
+        covariance = size * A @ A.T + np.eye(len(z))
+        solved = np.linalg.solve(covariance, z)
+        evidence.append(np.log(chance) - (np.linalg.slogdet(covariance)[1] + z @ solved) / 2)
+        changes.append(size * A.T @ solved)
+    shares = np.maximum(prior * (1 + softmax(evidence) @ np.array(changes)), _LEAST_SHARE)
+    return np.asarray(shares / shares.sum())

@@ -6,6 +6,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from .._common.arrays import Array, LabelsLike, LossName, Matrix, TablesLike, VectorLike
 from .._common.saved import COUNT, Saved
@@ -15,7 +16,7 @@ from .._labels import labels_of
 from .._solver.weights import WeightsLike
 from . import _classifier_training as training
 from ._base import Self, require
-from ._class_topics import SUPPORTS, LabeledSamples, in_memory, inputs_of_labels, with_view
+from ._class_topics import LabeledSamples, in_memory, inputs_of_labels, with_view
 from ._docstrings import complete_docstring
 from ._members import ClassWeight
 from ._predicting import ReadoutPredictions
@@ -45,11 +46,14 @@ class FewLabelsClassifier(ReadoutPredictions):
     self_training : int or "auto"
         Number of rounds, 0 for multiple labels.  In each, the most certain half of the predictions
         for unlabeled samples (four fifths with 4 labels per class) become labels of weight 0.1; the
-        first also uses nearest neighbors.  "auto" is 2, or 0 if half of the samples are labeled or
-        the labels are much more balanced than the classes (estimated by neighbors).
+        first also uses nearest neighbors.  "auto" is 2, or 0 if half of the samples are labeled.
     class_weight : None, "balanced" or dict
         Weights of the classes, as in scikit-learn's LogisticRegression; for multiple labels the
         weights of 0 and 1, where None means "balanced".
+    class_prior : None, "labels", array_like of shape (k,) or dict
+        Share of each class among the samples to predict: known shares or counts, by class or in the
+        order of `classes_`; "labels" for those of the labels, as in a random sample; None to
+        estimate them by validation.  One label per sample.
 
     Attributes
     ----------
@@ -66,8 +70,8 @@ class FewLabelsClassifier(ReadoutPredictions):
         (Wilson's, for three quarters of the samples because folds share labels, and with a larger
         upper end because the fit uses all labels); NaN without validation.
     class_prior_ : ndarray, shape (k,)
-        Share of each class (or label) among the labeled samples; estimated for all samples if the
-        labels are much more balanced than the classes.
+        Share of each class that predictions assume, see `class_prior`; with multiple labels, the
+        share of each label among the labeled samples.
     validation_folds_ : ndarray of int, shape (n,)
         Fold in which the label of a sample was hidden; -1 for none.
     validation_proba_ : ndarray, shape (n, k)
@@ -88,9 +92,12 @@ class FewLabelsClassifier(ReadoutPredictions):
     labels, an indicator matrix (n, k) of 0 and 1, dense or sparse.  A row that is all NaN (dense)
     or all -1 is unlabeled; single NaN entries are missing.
 
-    If the labels are much more balanced than the classes (estimated by neighbors) and
-    `class_weight` is None, each class has three components, and the class frequencies are estimated
-    from the unlabeled samples.
+    Labels may be drawn so that they do not have the shares of the classes: the same number of each
+    class, or those that were easy to find.  The shares are estimated by comparing the predictions
+    of hidden labeled samples with those of unlabeled samples [2]_, weighed by the evidence against
+    equal shares.  Random labels change them hardly at all.  They shift the predictions and weigh
+    the validation.  Without validation, if half of the samples are labeled, with multiple labels or
+    `class_weight`, the shares of the labels are used.
 
     :meth:`score` ignores unlabeled samples.  Metrics of scikit-learn treat -1 as a class; see
     :func:`ssnmf_fast.metrics.labeled_scorer`.
@@ -106,6 +113,8 @@ class FewLabelsClassifier(ReadoutPredictions):
     References
     ----------
     .. [1] K. MacMillan, J. D. Wilson, "Topic supervised non-negative matrix factorization", 2017.
+    .. [2] K. Azizzadenesheli, A. Liu, F. Yang, A. Anandkumar, "Regularized learning for domain
+       adaptation under label shifts", 2019.
 
     Examples
     --------
@@ -124,6 +133,7 @@ class FewLabelsClassifier(ReadoutPredictions):
     threshold: float | Literal["auto"] = "auto"
     self_training: int | Literal["auto"] = "auto"
     class_weight: ClassWeight = None
+    class_prior: Literal["labels"] | npt.ArrayLike | dict[Any, float] | None = None
 
     _multi_label: ClassVar = True
     _saved: ClassVar = {
@@ -175,12 +185,12 @@ class FewLabelsClassifier(ReadoutPredictions):
         inputs["sample_weight"] = labels.sample_weight
         samples = with_view(in_memory(LabeledSamples.of(self, **inputs)))
         plan = training.plan_of(self, samples, labels, targets.classes)
-        require_memory(plan.n_components, X.shape, X.dtype)
+        require_memory(labels.members.shape[1], X.shape, X.dtype)
         validation = training.validate(samples, plan, training.prior_of(samples))
         names = {name for name, weight in validation.weights.items() if weight > 0}
         texts = samples.view.rows is not None and samples.view.like_counts
         taught, spread = training.self_trained(samples, plan, names)
-        fit = taught.joined().fit_topics(plan.n_components, SUPPORTS)
+        fit = taught.joined().fit_topics()
         most = _MOST_VOTERS if texts else None
         trained = training.train(samples, taught, fit, plan, names, spread, most)
         readout, validation = training.calibrated(samples, plan, trained, validation)

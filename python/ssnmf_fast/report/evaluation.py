@@ -31,10 +31,7 @@ _OF_NEW = (
     "that predict share labels, so that only three quarters of the samples are counted, and the "
     "model has more labels than these fits, so that it may be better, and the upper end is raised."
 )
-_BY_SHARES = (
-    "The labels are more balanced than the classes: each class counts by its estimated share of "
-    "all samples."
-)
+_BY_SHARES = "Each class counts by its share of all samples, not by its number of labels."
 
 
 @dataclass(frozen=True)
