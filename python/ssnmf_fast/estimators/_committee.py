@@ -143,6 +143,7 @@ class Validation:
     labels: TrainingLabels
     folds: Array  # in which the label of a sample was hidden, -1 for never
     logits: Array  # predicted for hidden labels, (n, k)
+    others: tuple[Array, Array]  # logits and weights of unlabeled samples, by the same fits
     scores: dict[str, float] = field(default_factory=dict)  # of the members and the committee
     weights: dict[str, float] = field(default_factory=dict)  # of the logits of the members
     shares: Array | None = None  # of the classes, if not those of the labels, (k,)
@@ -198,14 +199,15 @@ class Validation:
         labels, rows = self.labels, self.rows
         if labels.several:
             rows = rows & (labels.entry_weights > 0).all(axis=1)
+        if not rows.any():
+            return float("nan"), float("nan"), float("nan")
+        if labels.several:
             right = (self.guesses == labels.members).all(axis=1)
         elif self.shares is None:
             right = self.logits.argmax(axis=1) == labels.codes
         else:
             shift = self._calibration[0] * self.logits + log_ratio(self.shares, labels.prior())
             right = shift.argmax(axis=1) == labels.codes
-        if not rows.any():
-            return float("nan"), float("nan"), float("nan")
         weight, of_class = labels.weight[rows], np.ones(rows.sum())
         if self.shares is not None:
             codes = labels.codes[rows]
@@ -311,12 +313,13 @@ def estimate_shares(
 
     `known` are the logits (m, k) of validated samples, their classes (m, k) and weights; `others`
     logits and weights of unlabeled samples.  If a class is 1 + theta[c] times as frequent as by its
-    labels, mean probabilities differ by C theta, with the confusion matrix C of validated samples
-    (Azizzadenesheli et al. 2019).  Ridge solutions are averaged by the evidence of each size of
-    theta, of which 0 is the most likely one: labels are a random sample unless the data object.
+    labels, the mean probabilities differ by C theta, with the confusion matrix C of the validated
+    samples (Azizzadenesheli et al. 2019).  Ridge regressions with several variances of theta are
+    averaged by their evidence; that theta is 0, as for random labels, is the most likely case.
     """
     (logits, members, weight), k = known, len(prior)
-    weight = weight / weight.mean()
+    weights = weight / weight.mean(), others[1] / others[1].mean()
+    weight = weights[0]
 
     def loss(v: Array) -> tuple[float, Array]:
         chances = log_softmax(np.exp(v[0]) * logits + v[1:], axis=1)
@@ -329,11 +332,10 @@ def estimate_shares(
     chances = [
         probabilities(np.exp(best[0]) * each + best[1:], False) for each in (logits, others[0])
     ]
-    weights = weight, others[1]
     means = [np.average(p, axis=0, weights=w) for p, w in zip(chances, weights, strict=True)]
     confusion = chances[0].T @ (members * weight[:, None]) / weight.sum()
     deviations = np.vstack([p - mean for p, mean in zip(chances, means, strict=True)])
-    pooled = np.cov(deviations.T, aweights=np.concatenate(weights))
+    pooled = np.cov(deviations.T, aweights=np.concatenate(weights), ddof=0)
     counts = [w.sum() ** 2 / (w @ w) for w in weights]
     variance = 1 / (_INDEPENDENT * counts[0]) + 1 / counts[1]
     squares, axes = np.linalg.eigh(variance * pooled)
