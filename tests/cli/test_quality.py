@@ -236,6 +236,43 @@ class TestSettingsThatTheFitSets:
         assert f"for bound {sf.BayesianNMF().max_iter})" in texts["choose-rank"]["max_iter"]
 
 
+class TestShares:
+    """As many labels of each of two classes, of which one is ten times as frequent."""
+
+    @pytest.fixture
+    def fit(self, tmp_path: Path) -> list[str]:
+        X, y = load_digits(n_class=2, return_X_y=True)
+        rows = np.r_[np.flatnonzero(y == 0), np.flatnonzero(y == 1)[:20]]
+        np.save(tmp_path / "X.npy", np.vstack([X[rows], X[rows[:150]] / 2]))
+        labels = np.where(y[rows] == 0, "a=b", "c,d")
+        labels[12:-12] = ""
+        (tmp_path / "y.txt").write_text("\n".join([*labels, *[""] * 151]), encoding="utf-8")
+        given = ["--labels", str(tmp_path / "y.txt"), "--out", str(tmp_path / "out")]
+        return ["fit", str(tmp_path / "X.npy"), *given, "--max-iter", "20", "--tol", "0"]
+
+    @pytest.mark.slow
+    def test_estimated(self, fit: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(fit) == 0
+        told = re.search(r"a=b ([\d.]+)% \(50.0% of the labels\)", capsys.readouterr().out)
+        assert told is not None
+        model = sf.load(Path(fit[5]) / "model.npz")
+        assert float(told[1]) == pytest.approx(100 * model.class_prior_[0], abs=0.05)
+        assert model.class_prior_[0] > 0.85
+        assert metrics_of(Path(fit[5]))["remarks"][0].startswith("estimated shares of classes")
+
+    def test_given(self, fit: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+        for given, share in (("a=b=9,c,d=1", 0.9), ("labels", 0.5)):
+            assert main([*fit, "--class-prior", given]) == 0
+            assert "estimated shares" not in capsys.readouterr().out
+            found = sf.load(Path(fit[5]) / "model.npz").class_prior_
+            np.testing.assert_allclose(found, [share, 1 - share])
+        for wrong in ("even", "a=b", "a=b=x", "a=1,a=2", "a=-1", "=1"):
+            assert main([*fit, "--class-prior", wrong]) == 2
+            assert "must be labels, or the share of every class" in capsys.readouterr().err
+        assert main([*fit, "--class-prior", "a=b=1"]) == 2
+        assert "class_prior lacks the classes ['c,d']" in capsys.readouterr().err
+
+
 class TestScores:
     def test_classes_count_by_their_shares(self) -> None:
         """Of labels that are more even than the classes, for every method."""
