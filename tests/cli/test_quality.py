@@ -270,7 +270,7 @@ class TestShares:
             assert main([*fit, "--class-prior", wrong]) == 2
             assert "must be labels, or the share of every class" in capsys.readouterr().err
         assert main([*fit, "--class-prior", "a=b=1"]) == 2
-        assert "class_prior lacks the classes ['c,d']" in capsys.readouterr().err
+        assert "numbers for all of ['a=b', 'c,d']" in capsys.readouterr().err
 
 
 class TestScores:

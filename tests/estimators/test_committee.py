@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from threadpoolctl import threadpool_info
 
 import ssnmf_fast as sf
 from ssnmf_fast.estimators import _committee
+from ssnmf_fast.estimators._training_data import TrainingLabels
 
 QUICK = {"random_state": 0, "max_iter": 20, "tol": 0, "n_threads": 1}
 
@@ -39,7 +41,7 @@ def truth_and_logits(n, seed=0):
     """Return truth of n samples, and logits of a good member, a poor one and one of noise."""
     rng = np.random.default_rng(seed)
     codes, members = rng.integers(3, size=n), np.eye(3)
-    truth = _committee.Truth(members[codes], np.ones((n, 3)), False)
+    truth = TrainingLabels(members[codes], np.ones((n, 3)), False)
     noise = {"good": 1.0, "poor": 4.0}
     found = {
         name: 2 * members[codes] + sigma * rng.normal(size=(n, 3)) for name, sigma in noise.items()
@@ -63,7 +65,7 @@ def test_few_labels_stay_near_the_prior():
     weights = _committee.fit_weights(logits, truth, PRIOR)
     scaled = {name: w / _committee.temperature(logits[name], truth) for name, w in weights.items()}
     assert all(abs(scaled[name] - PRIOR[name]) < 0.25 for name in PRIOR)
-    nothing = truth[np.zeros(3, dtype=bool)]
+    nothing = truth.part(np.zeros(3, dtype=bool))
     none = {name: each[:0] for name, each in logits.items()}
     assert _committee.fit_weights(none, nothing, PRIOR) == PRIOR
 
@@ -72,7 +74,8 @@ def test_few_labels_stay_near_the_prior():
 def test_gradients_agree_with_differences(several):
     rng = np.random.default_rng(0)
     members = np.eye(3)[rng.integers(3, size=5)] if not several else rng.integers(2, size=(5, 3))
-    truth = _committee.Truth(members.astype(float), rng.random((5, 3 if several else 1)), several)
+    weights = (rng.random((5, 3)) < 0.7) | (np.arange(3) < 1), several, rng.random(5)
+    truth = TrainingLabels(members.astype(float), *weights)
     logits, direction = rng.normal(size=(5, 3)), rng.normal(size=(5, 3))
     step = 1e-6
     ends = [truth.loss(logits + sign * step * direction)[0] for sign in (1, -1)]
@@ -84,11 +87,8 @@ def test_weights_of_a_fold_come_from_the_others():
     truth, logits = truth_and_logits(60)
     folds = np.arange(60) % 3
     before = _committee.cross_fitted(logits, truth, PRIOR, folds)
-    wrong = _committee.Truth(
-        np.where(folds[:, None] == 0, np.roll(truth.members, 1, axis=1), truth.members),
-        truth.weights,
-        False,
-    )
+    rolled = np.roll(truth.members, 1, axis=1)
+    wrong = replace(truth, members=np.where(folds[:, None] == 0, rolled, truth.members))
     after = _committee.cross_fitted(logits, wrong, PRIOR, folds)
     assert np.array_equal(before[folds == 0], after[folds == 0])
     assert not np.allclose(before[folds == 1], after[folds == 1])
@@ -313,17 +313,19 @@ def test_shares_of_classes_are_found_from_predictions():
     true, of_labels = np.array([0.8, 0.15, 0.05]), np.full(3, 1 / 3)
     logits, y = bayes_logits(rng.choice(3, size=20_000, p=true), 1)
     known, members = bayes_logits(rng.choice(3, size=3000), 2)
-    given = (known, members, np.ones(3000)), (logits, np.ones(len(y)))
-    found = _committee.estimate_shares(*given, of_labels)
+    truth = TrainingLabels(members, np.ones_like(members), False)
+    found = _committee.estimate_shares(known, truth, (logits, np.ones(len(y))), of_labels)
     np.testing.assert_allclose(found, true, atol=0.05)
     shifted = logits + _committee.log_ratio(found, of_labels)
     right = [(z.argmax(axis=1) == y.argmax(axis=1)).mean() for z in (shifted, logits)]
     assert right[0] > right[1] + 0.02
     # Samples of weight 0 do not count, nor does the scale of weights.
     weights = np.repeat([1e-6, 0], [3000, 100]), np.repeat([1e3, 0], [20_000, 50])
-    more = np.vstack([known, known[:100]]), np.vstack([members, members[100:200]])
-    again = (*more, weights[0]), (np.vstack([logits, logits[:50]]), weights[1])
-    np.testing.assert_allclose(_committee.estimate_shares(*again, of_labels), found, atol=1e-4)
+    wrong = np.vstack([members, members[100:200]])
+    truth = TrainingLabels(wrong, np.ones_like(wrong), False, weights[0])
+    others = np.vstack([logits, logits[:50]]), weights[1]
+    again = _committee.estimate_shares(np.vstack([known, known[:100]]), truth, others, of_labels)
+    np.testing.assert_allclose(again, found, atol=1e-4)
 
 
 def test_random_labels_leave_their_shares():
@@ -333,8 +335,9 @@ def test_random_labels_leave_their_shares():
         true = rng.dirichlet([3, 3, 3])
         logits, y = bayes_logits(rng.choice(3, size=3000, p=true), seed)
         of_labels = y[:200].mean(axis=0)
-        known = logits[:200], y[:200], np.ones(200)
-        found = _committee.estimate_shares(known, (logits[200:], np.ones(2800)), of_labels)
+        truth = TrainingLabels(y[:200], np.ones((200, 3)), False)
+        others = logits[200:], np.ones(2800)
+        found = _committee.estimate_shares(logits[:200], truth, others, of_labels)
         moved.append(np.abs(found - of_labels).max())
     assert np.median(moved) < 0.01
     assert max(moved) < 0.05

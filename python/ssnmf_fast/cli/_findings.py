@@ -169,13 +169,9 @@ def make_report(fitted: Fitted, options: Namespace) -> Report:
 def tell_shares(classes: Array, shares: Array, of_labels: Array) -> list[str]:
     """Return the estimated shares of the classes that differ from those of the labels."""
     differ = np.flatnonzero(np.abs(shares - of_labels) > _CHANGE)
-    if not len(differ):
-        return []
-    told = (f"{classes[c]} {shares[c]:.1%} ({of_labels[c]:.1%} of the labels)" for c in differ)
-    return [
-        f"estimated shares of classes among all samples: {', '.join(told)}; if you know them, see "
-        "--class-prior"
-    ]
+    told = [f"{classes[c]} {shares[c]:.1%} ({of_labels[c]:.1%} of the labels)" for c in differ]
+    what = f"estimated shares of classes among all samples: {', '.join(told)}"
+    return [f"{what}; if you know them, see --class-prior"] if told else []
 
 
 def describe_topics(fitted: Fitted, n_terms: int) -> tuple[Topics, str, list[int]]:

@@ -46,19 +46,15 @@ class Plan:
     estimates: bool  # whether they are estimated from the predictions
 
 
-def _by_class(given: Any, name: str, option: str, names: list[Any]) -> dict[int, float]:
-    """Return numbers of classes by their positions; names are compared in form NFC."""
-    numbers = {nfc(key): value for key, value in given.items()} if isinstance(given, dict) else {0}
-    if not isinstance(numbers, dict) or not set(numbers) <= set(map(nfc, names)):
-        raise ValueError(
-            f"{name} must be None, {option!r} or a dict of numbers for some of {short(names)}; got "
-            f"{short(given)}."
-        )
-    return {
-        place: check_real(numbers[nfc(one)], f"{name}[{one!r}]")
-        for place, one in enumerate(names)
-        if nfc(one) in numbers
-    }
+def _by_class(given: Any, name: str, option: str, names: list[Any], default: Any) -> list[float]:
+    """Return the number of each class; names are compared in form NFC, and some have a default."""
+    pairs = given.items() if hasattr(given, "items") else [(name, 0)]
+    numbers = {nfc(key): number for key, number in pairs}
+    known = set(map(nfc, names))
+    if not set(numbers) <= known or (default is None and len(numbers) < len(known)):
+        what = f"a dict of numbers for {'all' if default is None else 'some'} of {short(names)}"
+        raise ValueError(f"{name} must be None, {option!r} or {what}; got {short(given)}.")
+    return [check_real(numbers.get(nfc(one), default), f"{name}[{one!r}]") for one in names]
 
 
 def _known_shares(given: Any, classes: Array, several: bool) -> Array | None:
@@ -68,12 +64,8 @@ def _known_shares(given: Any, classes: Array, several: bool) -> Array | None:
         return None
     if several:
         raise ValueError("class_prior is for one label per sample; leave it out for several.")
-    given = given.to_dict() if hasattr(given, "to_dict") else given  # pandas
-    if isinstance(given, dict):
-        numbers = _by_class(given, "class_prior", "labels", classes.tolist())
-        if missing := [one for k, one in enumerate(classes.tolist()) if k not in numbers]:
-            raise ValueError(f"class_prior lacks the classes {short(missing)}; give every share.")
-        given = list(numbers.values())
+    if hasattr(given, "items"):  # also a series of pandas
+        given = _by_class(given, "class_prior", "labels", classes.tolist(), None)
     shares = check_vector(given, "class_prior", len(classes), np.float64)
     if not shares.any():
         raise ValueError("class_prior is 0 for all classes; give their shares, or counts.")
@@ -87,9 +79,7 @@ def plan_of(model: Any, samples: LabeledSamples, labels: TrainingLabels, classes
         check_option(balance, "class_weight", ("balanced",))
     elif balance is not None:
         names = [0, 1] if several else classes.tolist()
-        balance = dict.fromkeys(range(len(names)), 1.0) | _by_class(
-            balance, "class_weight", "balanced", names
-        )
+        balance = dict(enumerate(_by_class(balance, "class_weight", "balanced", names, 1.0)))
     shares = _known_shares(model.class_prior, classes, several)
     others = not several and not samples.labels.known.all()
     learns = others and np.average(labels.known, weights=labels.weight) < _MANY_KNOWN
@@ -119,7 +109,6 @@ class Trained:
     fit: Factorization
     shares: Array  # topic shares of labeled samples, computed without labels, (labeled, r)
     members: dict[str, Linear | Votes]
-    spread: Array | None  # probabilities by the graph of neighbors, (n, k)
 
 
 def prior_of(samples: LabeledSamples) -> dict[str, float]:
@@ -201,7 +190,7 @@ def train(
             members[name] = fit_member(name, *data, plan.class_weight)
         elif name in names and samples.graph is not None and spread is not None:
             members[name] = samples.graph.votes(spread, labels.known, most_voters)
-    return Trained(fit, own, members, spread)
+    return Trained(fit, own, members)
 
 
 def calibrated(
@@ -209,8 +198,8 @@ def calibrated(
 ) -> tuple[LogisticReadout, committee.Validation]:
     """Return the readout and the validation, with the class shares that predictions assume."""
     weights = {name: weight for name, weight in validation.weights.items() if weight > 0}
-    labels, view = samples.labels, samples.view
-    k, shares = labels.members.shape[1], plan.shares
+    labels, view, shares = samples.labels, samples.view, validation.shares
+    k = len(shares)
     linear, votes = Linear(np.zeros(k)), None
     for name, member in trained.members.items():
         if isinstance(member, Votes):
@@ -223,13 +212,11 @@ def calibrated(
     readout = LogisticReadout.of(linear, len(trained.fit.A), view, **others)
     if plan.estimates and validation.others[1].any():
         rows = validation.rows
-        known = validation.logits[rows], labels.members[rows], labels.weight[rows]
-        shares = committee.estimate_shares(known, validation.others, labels.prior())
+        hidden = validation.logits[rows], labels.part(rows)
+        shares = committee.estimate_shares(*hidden, validation.others, labels.prior())
     readout = validation.calibrate(readout)
-    if shares is not None:
-        shift = committee.log_ratio(shares, labels.prior())
-        readout = replace(readout, offsets=readout.offsets + shift)
-    return readout, replace(validation, shares=shares)
+    shift = committee.log_ratio(shares, labels.prior())
+    return replace(readout, offsets=readout.offsets + shift), replace(validation, shares=shares)
 
 
 def _table_logits_for_self_training(
@@ -240,8 +227,8 @@ def _table_logits_for_self_training(
     rows = folds >= 0
     if not rows.any():
         return None
-    truth = committee.Truth.of(labels, rows)
-    weight = truth.weights[:, 0]
+    truth = labels.part(rows)
+    weight = truth.counted[:, 0]
     largest = float(np.average(truth.members, axis=0, weights=weight).max())
     for name, table in tables.items():
         hidden_logits = np.zeros(labels.members.shape)
@@ -277,10 +264,11 @@ def _with_unlabeled(folds: Array, labels: TrainingLabels, rng: np.random.Generat
 def validate(samples: LabeledSamples, plan: Plan, prior: dict[str, float]) -> committee.Validation:
     """Return the weights of the members and their joint predictions of hidden labels."""
     labels, rng = samples.labels, np.random.default_rng(samples.seed)
+    shares = labels.prior() if plan.shares is None else plan.shares
     folds, together = committee.folds_of(labels, samples.seed), np.zeros(labels.members.shape)
     if (folds < 0).all():
         none = together[:0], labels.weight[:0]
-        return committee.Validation(labels, folds, together, none, weights=prior)
+        return committee.Validation(labels, folds, together, none, shares, weights=prior)
     part, tried = samples, folds
     if samples.divisible:  # use some of the unlabeled samples
         rest = rng.permutation(np.flatnonzero(~labels.known))
@@ -293,7 +281,7 @@ def validate(samples: LabeledSamples, plan: Plan, prior: dict[str, float]) -> co
     hidden = tried >= 0
     known, weight = part.labels.known[hidden], part.labels.weight[hidden]
     predicted = predict_hidden(part.for_trials(), plan, tried, list(prior))
-    truth = committee.Truth.of(part.labels, hidden)
+    truth = part.labels.part(hidden)
     weights = committee.fit_weights(predicted, truth, prior)
     halves = committee.parts_of(tried[hidden])
     sums = committee.cross_fitted(predicted, truth, prior, halves)
@@ -301,7 +289,7 @@ def validate(samples: LabeledSamples, plan: Plan, prior: dict[str, float]) -> co
     others = sums[~known], weight[~known]
     scores = {name: committee.score_of(truth, logits) for name, logits in predicted.items()}
     scores["committee"] = committee.score_of(truth, sums)
-    return committee.Validation(labels, folds, together, others, scores, weights)
+    return committee.Validation(labels, folds, together, others, shares, scores, weights)
 
 
 def predict_hidden(

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
-from scipy.special import expit, log_softmax, softmax
+from scipy.special import softmax
 from scipy.stats import binomtest
 from sklearn.linear_model import LogisticRegression
 
@@ -60,39 +60,7 @@ def folds_of(labels: TrainingLabels, seed: int) -> Array:
     return folds
 
 
-@dataclass(frozen=True)
-class Truth:
-    """The labels that predictions are compared with."""
-
-    members: Array  # (n, k): 1 for the classes of a sample, 0 elsewhere
-    weights: Array  # (n, k), of the samples; 0 for unknown entries
-    several: bool
-
-    @classmethod
-    def of(cls, labels: TrainingLabels, rows: Array) -> Truth:
-        weights = (labels.entry_weights[rows] > 0) * labels.weight[rows, None]
-        return cls(labels.members[rows], weights, labels.several)
-
-    @property
-    def n_outcomes(self) -> int:
-        """Number of outcomes of a prediction: two for each of several labels."""
-        return 2 if self.several else self.members.shape[1]
-
-    def __getitem__(self, rows: Array) -> Truth:
-        return Truth(self.members[rows], self.weights[rows], self.several)
-
-    def loss(self, logits: Array) -> tuple[float, Array]:
-        """Return the log loss of logits (n, k), summed, and its gradient."""
-        if self.several:
-            signed = np.where(self.members > 0, logits, -logits)
-            losses = np.logaddexp(0, -signed) * self.weights
-            return float(losses.sum()), (expit(logits) - self.members) * self.weights
-        chances, weight = log_softmax(logits, axis=1), self.weights[:, :1]
-        loss = -float((chances * self.members * weight).sum())
-        return loss, (np.exp(chances) - self.members) * weight
-
-
-def temperature(logits: Array, truth: Truth) -> float:
+def temperature(logits: Array, truth: TrainingLabels) -> float:
     """Return the factor that calibrates logits."""
     if not len(logits):
         return 1.0
@@ -102,7 +70,7 @@ def temperature(logits: Array, truth: Truth) -> float:
 
 
 def fit_weights(
-    logits: dict[str, Array], truth: Truth, prior: dict[str, float]
+    logits: dict[str, Array], truth: TrainingLabels, prior: dict[str, float]
 ) -> dict[str, float]:
     """Return nonnegative weights of members that minimize the log loss, pulled to the prior."""
     if not len(truth.members):
@@ -124,14 +92,14 @@ def fit_weights(
 
 
 def cross_fitted(
-    logits: dict[str, Array], truth: Truth, prior: dict[str, float], folds: Array
+    logits: dict[str, Array], truth: TrainingLabels, prior: dict[str, float], folds: Array
 ) -> Array:
     """Return the sum of the logits with weights that were fitted without each fold, (n, k)."""
     sums = np.zeros_like(truth.members, dtype=np.float64)
     for fold in np.unique(folds):
         hidden = folds == fold
         seen = {name: each[~hidden] for name, each in logits.items()}
-        weights = fit_weights(seen, truth[~hidden], prior)
+        weights = fit_weights(seen, truth.part(~hidden), prior)
         sums[hidden] = sum(weights[name] * each[hidden] for name, each in logits.items())
     return sums
 
@@ -144,9 +112,9 @@ class Validation:
     folds: Array  # in which the label of a sample was hidden, -1 for never
     logits: Array  # predicted for hidden labels, (n, k)
     others: tuple[Array, Array]  # logits and weights of unlabeled samples, by the same fits
+    shares: Array  # of the classes, which predictions assume, (k,)
     scores: dict[str, float] = field(default_factory=dict)  # of the members and the committee
     weights: dict[str, float] = field(default_factory=dict)  # of the logits of the members
-    shares: Array | None = None  # of the classes, if not those of the labels, (k,)
 
     @property
     def rows(self) -> Array:
@@ -201,18 +169,14 @@ class Validation:
             rows = rows & (labels.entry_weights > 0).all(axis=1)
         if not rows.any():
             return float("nan"), float("nan"), float("nan")
-        if labels.several:
-            right = (self.guesses == labels.members).all(axis=1)
-        elif self.shares is None:
-            right = self.logits.argmax(axis=1) == labels.codes
-        else:
-            shift = self._calibration[0] * self.logits + log_ratio(self.shares, labels.prior())
-            right = shift.argmax(axis=1) == labels.codes
         weight, of_class = labels.weight[rows], np.ones(rows.sum())
-        if self.shares is not None:
-            codes = labels.codes[rows]
+        if labels.several:
+            right = (self.guesses == labels.members).all(axis=1)[rows]
+        else:  # each class counts by its share
+            shift, codes = log_ratio(self.shares, labels.prior()), labels.codes[rows]
+            right = (self._calibration[0] * self.logits[rows] + shift).argmax(axis=1) == codes
             of_class = self.shares[codes] / np.bincount(codes, weight)[codes]
-        accuracy = float(np.average(right[rows], weights=of_class * weight))
+        accuracy = float(np.average(right, weights=of_class * weight))
         sizes = np.bincount(self.folds[self.rows], labels.weight[self.rows])
         # The number of samples with equal weights that would give the same variance.
         equal = (of_class * weight).sum() ** 2 / (of_class**2 * weight).sum()
@@ -225,9 +189,8 @@ class Validation:
 
     def warn_if_poor(self) -> None:
         """Warn if always predicting the largest class would be better."""
-        shares = self.labels.prior() if self.shares is None else self.shares
         accuracy, _, high = self.accuracy
-        if not self.labels.several and high < (largest := float(shares.max())):
+        if not self.labels.several and high < (largest := float(self.shares.max())):
             warn_user(
                 f"The cross-validated accuracy ({accuracy:.1%}) is below that of always "
                 f"predicting the largest class ({largest:.1%}). Label more samples, or check that "
@@ -273,15 +236,15 @@ def parts_of(folds: Array) -> Array:
     return folds if len(np.unique(folds)) > 1 else np.arange(len(folds)) % 2
 
 
-def score_of(truth: Truth, logits: Array) -> float:
+def score_of(truth: TrainingLabels, logits: Array) -> float:
     """Return the accuracy; for several labels the mean of micro and macro F, at one threshold."""
     if truth.several:
         members, chance = truth.members > 0, probabilities(logits, True)
-        weight = truth.weights.max(axis=1)
+        weight = truth.counted.max(axis=1)
         micro, each = _f_measures(members, chance, np.linspace(0.05, 0.95, 19), weight)
         return float(((micro + each.mean(axis=1)) / 2).max())
     right = logits.argmax(axis=1) == truth.members.argmax(axis=1)
-    return float(np.average(right, weights=truth.weights[:, 0]))
+    return float(np.average(right, weights=truth.counted[:, 0]))
 
 
 @one_blas_thread()
@@ -307,33 +270,31 @@ def log_ratio(shares: Array, prior: Array) -> Array:
 
 @one_blas_thread()
 def estimate_shares(
-    known: tuple[Array, Array, Array], others: tuple[Array, Array], prior: Array
+    logits: Array, truth: TrainingLabels, others: tuple[Array, Array], prior: Array
 ) -> Array:
     """Return the shares of the classes among unlabeled samples, (k,).
 
-    `known` are the logits (m, k) of validated samples, their classes (m, k) and weights; `others`
-    logits and weights of unlabeled samples.  If a class is 1 + theta[c] times as frequent as by its
-    labels, the mean probabilities differ by C theta, with the confusion matrix C of the validated
-    samples (Azizzadenesheli et al. 2019).  Ridge regressions with several variances of theta are
-    averaged by their evidence; that theta is 0, as for random labels, is the most likely case.
+    `logits` are those of validated samples, whose labels are `truth`; `others` are logits and
+    weights of unlabeled samples.  If a class is 1 + theta[c] times as frequent as by all labels,
+    `prior`, mean probabilities differ by C theta, with the confusion matrix C of validated samples
+    (Azizzadenesheli et al. 2019).  Ridge regressions with several variances of theta are averaged
+    by their evidence; that theta is 0, as for random labels, is the most likely case.
     """
-    (logits, members, weight), k = known, len(prior)
-    weights = weight / weight.mean(), others[1] / others[1].mean()
-    weight = weights[0]
+    unit = truth.weight.mean()
+    weights = truth.weight / unit, others[1] / others[1].mean()
 
     def loss(v: Array) -> tuple[float, Array]:
-        chances = log_softmax(np.exp(v[0]) * logits + v[1:], axis=1)
-        errors = (np.exp(chances) - members) * weight[:, None]
+        value, errors = truth.loss(np.exp(v[0]) * logits + v[1:])
         slopes = np.append(np.exp(v[0]) * (errors * logits).sum(), errors.sum(axis=0))
-        return float((v @ v) / 2 - ((chances * members).sum(axis=1) @ weight)), slopes + v
+        return value / unit + float(v @ v) / 2, slopes / unit + v
 
-    bounds = [tuple(np.log(_SLOPES)), *[(-5.0, 5.0)] * k]
-    best = minimize(loss, np.zeros(k + 1), jac=True, bounds=bounds, method="L-BFGS-B").x
+    bounds = [tuple(np.log(_SLOPES)), *[(-5.0, 5.0)] * len(prior)]
+    best = minimize(loss, np.zeros(len(prior) + 1), jac=True, bounds=bounds, method="L-BFGS-B").x
     chances = [
         probabilities(np.exp(best[0]) * each + best[1:], False) for each in (logits, others[0])
     ]
     means = [np.average(p, axis=0, weights=w) for p, w in zip(chances, weights, strict=True)]
-    confusion = chances[0].T @ (members * weight[:, None]) / weight.sum()
+    confusion = chances[0].T @ (truth.members * weights[0][:, None]) / len(logits)
     deviations = np.vstack([p - mean for p, mean in zip(chances, means, strict=True)])
     pooled = np.cov(deviations.T, aweights=np.concatenate(weights), ddof=0)
     counts = [w.sum() ** 2 / (w @ w) for w in weights]

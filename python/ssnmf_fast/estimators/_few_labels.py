@@ -202,7 +202,7 @@ class FewLabelsClassifier(ReadoutPredictions):
             n_labeled_=int(labels.known.sum()),
             multilabel_=labels.several,
             classes_=targets.classes,
-            class_prior_=labels.prior() if validation.shares is None else validation.shares,
+            class_prior_=validation.shares,
             class_shares_=samples.labels.class_shares(trained.shares),
             readout_=readout,
             side_={name: table.shape[1] for name, table in samples.view.tables.items()},

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.special import expit, log_softmax
 
 from .._common.arrays import Array, Matrix, VectorLike
 from .._data.border import check_vector
@@ -45,11 +46,31 @@ class TrainingLabels:
         """Weights of the samples, (n,)."""
         return np.ones(len(self.members)) if self.sample_weight is None else self.sample_weight
 
+    @property
+    def counted(self) -> Array:
+        """Weights of the samples, (n, k); 0 where a label is unknown."""
+        return np.asarray((self.entry_weights > 0) * self.weight[:, None])
+
+    @property
+    def n_outcomes(self) -> int:
+        """Number of outcomes of a prediction: two for each of several labels."""
+        return 2 if self.several else self.members.shape[1]
+
     def prior(self) -> Array:
         """Return the share of each class among the samples for which it is known, (k,)."""
-        weight = self.weight[:, None]
-        seen = (weight * (self.entry_weights > 0)).sum(axis=0)
-        return np.asarray((weight * (self.members > 0)).sum(axis=0) / np.where(seen > 0, seen, 1))
+        seen = self.counted.sum(axis=0)
+        sums = (self.weight[:, None] * (self.members > 0)).sum(axis=0)
+        return np.asarray(sums / np.where(seen > 0, seen, 1))
+
+    def loss(self, logits: Array) -> tuple[float, Array]:
+        """Return the log loss of logits (n, k), summed, and its gradient."""
+        if self.several:
+            signed = np.where(self.members > 0, logits, -logits)
+            losses = np.logaddexp(0, -signed) * self.counted
+            return float(losses.sum()), (expit(logits) - self.members) * self.counted
+        chances, weight = log_softmax(logits, axis=1), self.counted[:, :1]
+        loss = -float((chances * self.members * weight).sum())
+        return loss, (np.exp(chances) - self.members) * weight
 
     def require_two_classes(self) -> None:
         """Raise ValueError if only one class has labels with positive weight."""
