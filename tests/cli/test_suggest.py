@@ -13,7 +13,6 @@ from outputs import error_line, rows_of
 
 import ssnmf_fast as sf
 from ssnmf_fast.cli import main
-from ssnmf_fast.report.evaluation import LearningGain, score_samples
 
 WORDS = {
     "pets": ["cat", "dog", "vet", "fur", "leash", "puppy", "kitten", "bark"],
@@ -64,7 +63,6 @@ class TestRoundTrip:
         assert main(["suggest", *given, "-n", "6", "--out", str(todo)]) == 0
         printed = capsys.readouterr().out
         assert "accuracy by validation on 15 labeled samples: " in printed
-        assert "more labels " in printed
         assert f"6 samples to label are in {todo}: fill in its column 'kind'" in printed
         rows = fill(todo, "kind", delimiter=";", encoding="utf-8-sig")  # as programs save it
         assert [*rows[0]] == ["sample", "id", "body", "prediction", "probability", "kind"]
@@ -90,7 +88,6 @@ class TestRoundTrip:
         assert main([*again, "--out", str(tmp_path / "more.jsonl")]) == 0
         summary = json.loads(capsys.readouterr().out)
         assert (summary["suggested"], summary["labeled"]) == (5, LABELED + 6)
-        assert isinstance(summary["more_labels_help"], bool)
         found = (tmp_path / "more.jsonl").read_text(encoding="utf-8").splitlines()
         assert not {json.loads(line)["id"] for line in found} & {row["id"] for row in rows}
 
@@ -262,20 +259,6 @@ class TestErrors:
 
 
 class TestLearning:
-    def test_a_gain_of_less_than_chance_or_a_point_is_none(self) -> None:
-        assert LearningGain(0.80, 0.86, 0.03).helps
-        assert not LearningGain(0.80, 0.86, 0.07).helps
-        assert not LearningGain(0.80, 0.805, 0.001).helps
-        assert str(LearningGain(0.8, 0.86, 0.03)) == (
-            "more labels help: 80.0% with half of the labels, 86.0% with most"
-        )
-
-    def test_scores(self) -> None:
-        one = score_samples(np.array(["a", "b"]), np.array(["a", "c"]))
-        assert one.tolist() == [1, 0]
-        several = score_samples(np.array([[1, 1], [0, 1]]), np.array([[1, 0], [1, 0]]))
-        assert several == pytest.approx([2 / 3, 0])
-
     @pytest.mark.slow
     def test_too_few_labels_to_tell(
         self, tmp_path: Path, capsys: pytest.CaptureFixture[str]

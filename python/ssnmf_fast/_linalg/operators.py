@@ -64,9 +64,9 @@ def svd(A: Array) -> tuple[Array, Array, Array]:
 
 
 def signed(U: Array, V: Array) -> tuple[Array, Array]:
-    """Return pairs of columns with the signs chosen by V: a BLAS leaves those of an SVD open.
+    """Return pairs of columns with signs that do not depend on a BLAS.
 
-    The first entry of a column of V that is as large as any, but for rounding, is positive.
+    The largest entry of a column of V (the first one, but for rounding) is positive.
     """
     sizes = np.abs(V)
     first = (sizes >= 0.999 * sizes.max(axis=0, initial=0)).argmax(axis=0)

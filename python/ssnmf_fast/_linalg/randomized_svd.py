@@ -88,8 +88,7 @@ def randomized_svd(
     singular : ndarray, shape (r,)
         Singular values, largest first.
     Vt : ndarray, shape (r, m)
-        Right singular vectors, orthonormal rows.  The largest entry of each is positive (the first
-        one, if several are equal).
+        Right singular vectors, orthonormal rows; the (first) largest entry of each is positive.
 
     Raises
     ------

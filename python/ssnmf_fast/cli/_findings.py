@@ -13,7 +13,6 @@ import numpy as np
 import scipy.sparse as sp
 
 from .. import save
-from .._common.arrays import Array
 from .._common.text import sort_naturally
 from .._persist.texts import VECTORIZER_NAME, write_vectorizer
 from .._topics import Topics, class_means, numbered_names, real_terms
@@ -55,7 +54,6 @@ HARDER = (
 )
 _ENOUGH = 10  # held-out samples of every class, to compute shares from them alone
 _LEAST, _MAIN = 0.01, 0.5  # least share of an example, also relative to the largest of its topic
-_CHANGE = 0.05  # of a class share that is told
 _NAME_TERMS = 3  # in the name of a topic over time
 _TERMS_PRINTED, _IMAGES_PRINTED, _CLASSES_PRINTED, _LONGEST_NAME = 8, 10, 20, 32
 
@@ -123,7 +121,10 @@ def make_report(fitted: Fitted, options: Namespace) -> Report:
         remarks.append(explain_no_estimate(model, labeled, len(labels.names)))
     if getattr(model, "class_prior", "labels") is None and labels is not None:
         of_labels = labels.indicators(model.classes_.tolist())[fitted.training].mean(axis=0)
-        remarks += tell_shares(model.classes_, model.class_prior_, of_labels)
+        shares = zip(model.classes_, model.class_prior_, of_labels, strict=True)
+        moved = [f"{c} {p:.1%} ({q:.1%} of the labels)" for c, p, q in shares if abs(p - q) > 0.05]
+        told = f"estimated shares of classes among all samples: {', '.join(moved)}"
+        remarks += [f"{told}; if you know them, see --class-prior"] if moved else []
     topics, note, counts = describe_topics(fitted, options.terms)
     if any("/" in topic.name for topic in topics):  # names of subtopics, such as "grain/wheat"
         with suppress(ValueError):  # a topic and its subtopics
@@ -164,14 +165,6 @@ def make_report(fitted: Fitted, options: Namespace) -> Report:
         remarks=remarks,
         tree=tree,
     )
-
-
-def tell_shares(classes: Array, shares: Array, of_labels: Array) -> list[str]:
-    """Return the estimated shares of the classes that differ from those of the labels."""
-    differ = np.flatnonzero(np.abs(shares - of_labels) > _CHANGE)
-    told = [f"{classes[c]} {shares[c]:.1%} ({of_labels[c]:.1%} of the labels)" for c in differ]
-    what = f"estimated shares of classes among all samples: {', '.join(told)}"
-    return [f"{what}; if you know them, see --class-prior"] if told else []
 
 
 def describe_topics(fitted: Fitted, n_terms: int) -> tuple[Topics, str, list[int]]:

@@ -20,7 +20,7 @@ from .._solver.loop import ProgressBar
 from .._topics import names_of
 from ..estimators import BayesianNMF
 from ..report import Report, render
-from ..report.evaluation import estimate_gain, explain_no_estimate
+from ..report.evaluation import explain_no_estimate
 from ..selection import RankChoice, choose_rank
 from ._findings import CURVE, FILES, HARDER, draw_choice, print_report, write_all
 from ._labels import SAMPLE, column_to_fill, parse_labels, read_labels_of
@@ -246,12 +246,9 @@ def run_suggest(options: Namespace) -> dict[str, Any]:
     chosen = rest[fitted.model.suggest(data.X[rest], options.count)]
     _write_to_fill(out, fitted, chosen, column, options.label_separator or SEPARATOR)
     # Standard output has only the table.
-    evaluation, gain = None if out.path is None else fitted.evaluation, None
+    evaluation = None if out.path is None else fitted.evaluation
     measures = [] if evaluation is None else evaluation.measures()
     scores = [one for one in measures if one.key in _SCORES]
-    if evaluation is not None and evaluation.by_validation:
-        y = labels.single_or_indicators()
-        gain = estimate_gain(fitted.model, data.X, y, labels.known, evaluation)
     if out.path is not None:
         lines = [f"{one.name}: {one.text}" for one in scores]
         if not scores:
@@ -259,7 +256,6 @@ def run_suggest(options: Namespace) -> dict[str, Any]:
             lines.append(explain_no_estimate(fitted.model, labeled, len(labels.names)))
         elif options.more_labels:
             lines.append(HARDER)
-        lines += [] if gain is None else [str(gain)]
         more = " ".join(f"--more-labels {name}" for name in [*(options.more_labels or ()), out])
         print(*lines, sep="\n")
         print(f"{len(chosen)} samples to label are in {out}: fill in its column {column!r}, then")
@@ -268,8 +264,6 @@ def run_suggest(options: Namespace) -> dict[str, Any]:
     summary: dict[str, Any] = {"out": str(out), "suggested": len(chosen)}
     summary |= {"labeled": int(labels.known.sum()), "intervals": intervals}
     summary["measures"] = {one.key: one.value for one in scores}
-    if gain is not None:
-        summary |= {"score_half": gain.half, "score": gain.full, "more_labels_help": gain.helps}
     return summary
 
 

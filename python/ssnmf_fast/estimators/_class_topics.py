@@ -132,9 +132,7 @@ class LabeledSamples:
         X = CleanMatrix(self.X)
         return factorize(X, y, X_weights=X_weights, **arguments, **self.options)
 
-    def fit_topics(
-        self, n_components: int | None = None, weight: float | str = SUPPORTS
-    ) -> Factorization:
+    def fit_topics(self, n_components: int = 0, weight: float | str = SUPPORTS) -> Factorization:
         """Factorize the samples guided by their labels; TS-NMF if the weight is SUPPORTS."""
         rng, init, known = np.random.default_rng(self.seed), self.init, self.labels.known
         weight_of_known = self.labels.weight[known, None]

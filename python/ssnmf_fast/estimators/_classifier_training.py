@@ -27,8 +27,7 @@ _PSEUDO_WEIGHT = 0.1  # of a predicted label; a known label has 1
 _CONFIDENT, _MORE_CONFIDENT, _MORE_LABELS = 0.5, 0.8, 4
 _NEIGHBORS_SHARE = 0.25  # in the first predictions
 _MANY_KNOWN = 0.5  # share of labeled samples from which the others do not help
-# Unlabeled samples that a fold leaves out, for each hidden label, and as a share of all.
-_LEFT_OUT, _MOST_LEFT_OUT = 3, 0.2
+_LEFT_OUT, _MOST_LEFT_OUT = 3, 0.2  # unlabeled samples of a fold: for each label, share of all
 _PRIOR_OF_TABLE = 0.3  # all members that see X together have 1; a table of noise does no harm
 _CHANCE = 0.01  # level of the test whether a table predicts better than the largest class
 # Samples in trials by the number of folds, unless more are labeled.  Topics improve with the number
@@ -211,9 +210,8 @@ def calibrated(
     others["votes_weight"] = 0.0 if votes is None else weights.get("neighbors", 0.0)
     readout = LogisticReadout.of(linear, len(trained.fit.A), view, **others)
     if plan.estimates and validation.others[1].any():
-        rows = validation.rows
-        hidden = validation.logits[rows], labels.part(rows)
-        shares = committee.estimate_shares(*hidden, validation.others, labels.prior())
+        hidden = validation.logits, validation.truth, validation.others
+        shares = committee.estimate_shares(*hidden, labels.prior())
     readout = validation.calibrate(readout)
     shift = committee.log_ratio(shares, labels.prior())
     return replace(readout, offsets=readout.offsets + shift), replace(validation, shares=shares)
@@ -227,9 +225,8 @@ def _table_logits_for_self_training(
     rows = folds >= 0
     if not rows.any():
         return None
-    truth = labels.part(rows)
-    weight = truth.counted[:, 0]
-    largest = float(np.average(truth.members, axis=0, weights=weight).max())
+    truth, largest = labels.part(rows), labels.part(rows).prior().max()
+    total = round(truth.weight.sum())
     for name, table in tables.items():
         hidden_logits = np.zeros(labels.members.shape)
         for fold in range(int(folds.max()) + 1):
@@ -237,9 +234,8 @@ def _table_logits_for_self_training(
             seen = labels.only(~hidden)
             member = fit_member(name, View({name: table[seen.known]}), seen, class_weight)
             hidden_logits[hidden] = member.logits(View({name: table[hidden]}))
-        right = hidden_logits[rows].argmax(axis=1) == truth.members.argmax(axis=1)
-        counts = round(float(weight @ right)), round(float(weight.sum()))
-        if binomtest(*counts, largest, alternative="greater").pvalue >= _CHANCE:
+        right = round(committee.score_of(truth, hidden_logits[rows]) * total)
+        if binomtest(right, total, largest, alternative="greater").pvalue >= _CHANCE:
             continue
         member = fit_member(name, View({name: table[labels.known]}), labels, class_weight)
         logits = member.logits(View({name: table}))
@@ -249,10 +245,7 @@ def _table_logits_for_self_training(
 
 
 def _with_unlabeled(folds: Array, labels: TrainingLabels, rng: np.random.Generator) -> Array:
-    """Return folds that leave out unlabeled samples too.
-
-    The same fits predict them, so that they look like hidden labeled ones if labels are random.
-    """
+    """Return folds that leave out unlabeled samples too, which random labels then look like."""
     folds = folds.copy()
     for fold in range(int(folds.max()) + 1):
         rest = rng.permutation(np.flatnonzero(~labels.known & (folds < 0) & (labels.weight > 0)))
@@ -265,10 +258,11 @@ def validate(samples: LabeledSamples, plan: Plan, prior: dict[str, float]) -> co
     """Return the weights of the members and their joint predictions of hidden labels."""
     labels, rng = samples.labels, np.random.default_rng(samples.seed)
     shares = labels.prior() if plan.shares is None else plan.shares
-    folds, together = committee.folds_of(labels, samples.seed), np.zeros(labels.members.shape)
+    folds = committee.folds_of(labels, samples.seed)
     if (folds < 0).all():
-        none = together[:0], labels.weight[:0]
-        return committee.Validation(labels, folds, together, none, shares, weights=prior)
+        none = labels.part(folds >= 0)
+        parts = none, none.members, (none.members, none.weight)
+        return committee.Validation(labels, folds, *parts, shares, weights=prior)
     part, tried = samples, folds
     if samples.divisible:  # use some of the unlabeled samples
         rest = rng.permutation(np.flatnonzero(~labels.known))
@@ -285,11 +279,10 @@ def validate(samples: LabeledSamples, plan: Plan, prior: dict[str, float]) -> co
     weights = committee.fit_weights(predicted, truth, prior)
     halves = committee.parts_of(tried[hidden])
     sums = committee.cross_fitted(predicted, truth, prior, halves)
-    together[folds >= 0] = sums[known]
-    others = sums[~known], weight[~known]
+    parts = labels.part(folds >= 0), sums[known], (sums[~known], weight[~known])
     scores = {name: committee.score_of(truth, logits) for name, logits in predicted.items()}
     scores["committee"] = committee.score_of(truth, sums)
-    return committee.Validation(labels, folds, together, others, shares, scores, weights)
+    return committee.Validation(labels, folds, *parts, shares, scores, weights)
 
 
 def predict_hidden(

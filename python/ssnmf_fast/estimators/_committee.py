@@ -25,7 +25,6 @@ _FOUR_FOLDS, _ONE_FOLD = 60, 400  # four folds for fewer than 60 labels, one for
 _MOST_VALIDATED = 1000
 _PULL = 4.0  # of a weight to its prior, per class
 _TEMPERATURES = np.geomspace(0.01, 3.0, 40)
-_PULL_OF_TEMPERATURE = 1.0  # of its logarithm to 0, per class
 _SMALLEST_WEIGHT = 0.01  # of a member that is kept
 _INDEPENDENT = 0.75  # share of validated samples that count, as the fits of folds share labels
 _FEW_POSITIVE = 10.0  # positive samples at which a label's threshold counts as much as the common
@@ -60,13 +59,13 @@ def folds_of(labels: TrainingLabels, seed: int) -> Array:
     return folds
 
 
-def temperature(logits: Array, truth: TrainingLabels) -> float:
-    """Return the factor that calibrates logits."""
-    if not len(logits):
-        return 1.0
-    pulls = _PULL_OF_TEMPERATURE * truth.n_outcomes * np.log(_TEMPERATURES) ** 2
-    losses = [truth.loss(t * logits)[0] for t in _TEMPERATURES]
-    return float(_TEMPERATURES[np.argmin(losses + pulls)])
+def temperature(
+    logits: Array, truth: TrainingLabels, factors: Array = _TEMPERATURES, pull: float = 1.0
+) -> float:
+    """Return the one of some factors that calibrates logits; its logarithm is pulled to 0."""
+    pulls = pull * truth.n_outcomes * np.log(factors) ** 2
+    losses = [truth.loss(factor * logits)[0] for factor in factors]
+    return float(factors[np.argmin(losses + pulls)])
 
 
 def fit_weights(
@@ -110,25 +109,25 @@ class Validation:
 
     labels: TrainingLabels
     folds: Array  # in which the label of a sample was hidden, -1 for never
-    logits: Array  # predicted for hidden labels, (n, k)
+    truth: TrainingLabels  # the m hidden labels
+    logits: Array  # predicted for them, (m, k)
     others: tuple[Array, Array]  # logits and weights of unlabeled samples, by the same fits
     shares: Array  # of the classes, which predictions assume, (k,)
     scores: dict[str, float] = field(default_factory=dict)  # of the members and the committee
     weights: dict[str, float] = field(default_factory=dict)  # of the logits of the members
 
-    @property
-    def rows(self) -> Array:
-        return self.folds >= 0
-
     def calibrated(self, readout: LogisticReadout) -> Array:
-        """Return calibrated probabilities of the validated samples, (samples, k)."""
-        logits = self.logits[self.rows] * readout.slopes + readout.offsets
-        return probabilities(logits, self.labels.several)
+        """Return calibrated probabilities of the validated samples, (m, k)."""
+        return probabilities(self.logits * readout.slopes + readout.offsets, self.labels.several)
 
     def attributes(self, readout: LogisticReadout, samples: LabeledSamples) -> dict[str, Any]:
         """Return the fitted attributes of an estimator that describe the validation."""
-        probability = np.zeros_like(self.logits)
-        probability[self.rows] = self.calibrated(readout)
+
+        def of_all(values: Array) -> Array:
+            filled = np.zeros(self.labels.members.shape, values.dtype)
+            filled[self.folds >= 0] = values
+            return samples.of_all(filled, 0)
+
         scores = {name: self.scores.get(name, float("nan")) for name in self.weights}
         attributes = {
             "committee_": {n: {"weight": w, "score": scores[n]} for n, w in self.weights.items()},
@@ -136,48 +135,41 @@ class Validation:
             "validation_accuracy_": self.accuracy[0],
             "validation_interval_": self.accuracy[1:],
             "validation_folds_": samples.of_all(self.folds, -1),
-            "validation_proba_": samples.of_all(probability, 0),
+            "validation_proba_": of_all(self.calibrated(readout)),
         }
         if self.labels.several:
-            attributes["validation_predicted_"] = samples.of_all(self.guesses, 0)
+            attributes["validation_predicted_"] = of_all(self.guesses)
         return attributes
 
     @cached_property
     def guesses(self) -> Array:
-        """Labels predicted for validated samples with thresholds chosen without them, (n, k)."""
-        guesses, rows = np.zeros(self.logits.shape, dtype=np.int64), np.flatnonzero(self.rows)
-        members, parts = self.labels.members, parts_of(self.folds[rows])
+        """Labels predicted for validated samples with thresholds chosen without them, (m, k)."""
+        guesses = np.zeros(self.logits.shape, dtype=np.int64)
+        parts = parts_of(self.folds[self.folds >= 0])
         for part in np.unique(parts):
-            new, old = rows[parts == part], rows[parts != part]
-            weight = self.labels.weight[old]
-            slope, offset = calibration(self.logits[old], members[old], True, weight)
+            old = parts != part
+            slope, offset = calibration(self.logits[old], seen := self.truth.part(old))
             chance = probabilities(slope * self.logits + offset, True)
-            guesses[new] = chance[new] > _thresholds(members[old] > 0, chance[old], weight)
+            guesses[~old] = chance[~old] > _thresholds(seen, chance[old])
         return guesses
-
-    @cached_property
-    def _calibration(self) -> tuple[float, float]:
-        labels, rows = self.labels, self.rows
-        targets = (labels.members if labels.several else labels.codes)[rows]
-        return calibration(self.logits[rows], targets, labels.several, labels.weight[rows])
 
     @cached_property
     def accuracy(self) -> tuple[float, float, float]:
         """Accuracy and its 95 % interval (Wilson's); NaN without validation."""
-        labels, rows = self.labels, self.rows
+        truth, labels = self.truth, self.labels
+        weight, of_class = truth.weight, np.ones(len(self.logits))
         if labels.several:
-            rows = rows & (labels.entry_weights > 0).all(axis=1)
-        if not rows.any():
-            return float("nan"), float("nan"), float("nan")
-        weight, of_class = labels.weight[rows], np.ones(rows.sum())
-        if labels.several:
-            right = (self.guesses == labels.members).all(axis=1)[rows]
-        else:  # each class counts by its share
-            shift, codes = log_ratio(self.shares, labels.prior()), labels.codes[rows]
-            right = (self._calibration[0] * self.logits[rows] + shift).argmax(axis=1) == codes
+            right = (self.guesses == truth.members).all(axis=1)
+            weight = weight * (truth.entry_weights > 0).all(axis=1)
+        elif len(self.logits):  # each class counts by its share
+            shift, codes = log_ratio(self.shares, labels.prior()), truth.codes
+            slope, _ = calibration(self.logits, truth)
+            right = (slope * self.logits + shift).argmax(axis=1) == codes
             of_class = self.shares[codes] / np.bincount(codes, weight)[codes]
+        if not weight.any():
+            return float("nan"), float("nan"), float("nan")
         accuracy = float(np.average(right, weights=of_class * weight))
-        sizes = np.bincount(self.folds[self.rows], labels.weight[self.rows])
+        sizes = np.bincount(self.folds[self.folds >= 0], truth.weight)
         # The number of samples with equal weights that would give the same variance.
         equal = (of_class * weight).sum() ** 2 / (of_class**2 * weight).sum()
         count = max(1, round(_INDEPENDENT * equal))
@@ -200,15 +192,13 @@ class Validation:
 
     def calibrate(self, readout: LogisticReadout) -> LogisticReadout:
         """Return a readout whose probabilities are calibrated by the validation."""
-        rows = self.rows
-        if not rows.any():
+        if not len(self.logits):
             return readout
-        k, (slope, offset) = len(readout.intercepts), self._calibration
+        k, (slope, offset) = len(readout.intercepts), calibration(self.logits, self.truth)
         readout = replace(readout, slopes=np.full(k, slope), offsets=np.full(k, offset))
         if self.labels.several:
-            truth = self.labels.members[rows] > 0
-            chance, weight = self.calibrated(readout), self.labels.weight[rows]
-            readout = replace(readout, thresholds=_thresholds(truth, chance, weight))
+            thresholds = _thresholds(self.truth, self.calibrated(readout))
+            readout = replace(readout, thresholds=thresholds)
         return readout
 
 
@@ -222,10 +212,11 @@ def _f_measures(truth: Array, chance: Array, grid: Array, weight: Array) -> tupl
     return np.asarray(micro), np.asarray(each)
 
 
-def _thresholds(truth: Array, chance: Array, weight: Array) -> Array:
+def _thresholds(truth: TrainingLabels, chance: Array) -> Array:
     """Return the best thresholds for F, shrunk to a common one for labels with few positives."""
-    grid, counts = np.linspace(0.05, 0.9, 35), weight @ truth
-    micro, each = _f_measures(truth, chance, grid, weight)
+    grid, members = np.linspace(0.05, 0.9, 35), truth.members > 0
+    counts = truth.weight @ members
+    micro, each = _f_measures(members, chance, grid, truth.weight)
     common, best = float(grid[micro.argmax()]), grid[each.argmax(axis=0)]
     mixed = (counts * best + _FEW_POSITIVE * common) / (counts + _FEW_POSITIVE)
     return np.asarray(np.where(counts > 0, mixed, common))
@@ -243,23 +234,20 @@ def score_of(truth: TrainingLabels, logits: Array) -> float:
         weight = truth.counted.max(axis=1)
         micro, each = _f_measures(members, chance, np.linspace(0.05, 0.95, 19), weight)
         return float(((micro + each.mean(axis=1)) / 2).max())
-    right = logits.argmax(axis=1) == truth.members.argmax(axis=1)
+    right = logits.argmax(axis=1) == truth.codes
     return float(np.average(right, weights=truth.counted[:, 0]))
 
 
 @one_blas_thread()
-def calibration(logits: Array, targets: Array, several: bool, weight: Array) -> tuple[float, float]:
+def calibration(logits: Array, truth: TrainingLabels) -> tuple[float, float]:
     """Return slope and offset that calibrate validated logits (Platt 1999; temperature)."""
-    if not several:  # a temperature
-        slopes, rows = np.geomspace(*_SLOPES, 25), np.arange(len(targets))
-        chances = (probabilities(slope * logits, False)[rows, targets] for slope in slopes)
-        losses = [-np.average(np.log(chance), weights=weight) for chance in chances]
-        return float(slopes[np.argmin(losses)]), 0.0
-    flat, truth = logits.ravel()[:, None], targets.ravel() > 0
-    if truth.all() or not truth.any():
+    if not truth.several:
+        return temperature(logits, truth, np.geomspace(*_SLOPES, 25), 0.0), 0.0
+    flat, targets = logits.ravel()[:, None], truth.members.ravel() > 0
+    if targets.all() or not targets.any():
         return 1.0, 0.0
     model = LogisticRegression(C=1e6, max_iter=1000)
-    model.fit(flat, truth, sample_weight=np.repeat(weight, targets.shape[1]))
+    model.fit(flat, targets, sample_weight=np.repeat(truth.weight, logits.shape[1]))
     return float(np.clip(model.coef_[0, 0], *_SLOPES)), float(model.intercept_[0])
 
 
@@ -272,16 +260,14 @@ def log_ratio(shares: Array, prior: Array) -> Array:
 def estimate_shares(
     logits: Array, truth: TrainingLabels, others: tuple[Array, Array], prior: Array
 ) -> Array:
-    """Return the shares of the classes among unlabeled samples, (k,).
+    """Return the shares of the classes among unlabeled samples (logits and weights), (k,).
 
-    `logits` are those of validated samples, whose labels are `truth`; `others` are logits and
-    weights of unlabeled samples.  If a class is 1 + theta[c] times as frequent as by all labels,
-    `prior`, mean probabilities differ by C theta, with the confusion matrix C of validated samples
-    (Azizzadenesheli et al. 2019).  Ridge regressions with several variances of theta are averaged
-    by their evidence; that theta is 0, as for random labels, is the most likely case.
+    If a class is 1 + theta[c] times as frequent as in `prior`, their mean probabilities differ from
+    those of validated samples by C theta, where C is the confusion matrix (Azizzadenesheli et al.
+    2019).  Ridge regressions with several variances of theta are averaged by their evidence; most
+    likely, as for random labels, theta is 0.
     """
-    unit = truth.weight.mean()
-    weights = truth.weight / unit, others[1] / others[1].mean()
+    m, unit = len(logits), truth.weight.mean()
 
     def loss(v: Array) -> tuple[float, Array]:
         value, errors = truth.loss(np.exp(v[0]) * logits + v[1:])
@@ -289,20 +275,18 @@ def estimate_shares(
         return value / unit + float(v @ v) / 2, slopes / unit + v
 
     bounds = [tuple(np.log(_SLOPES)), *[(-5.0, 5.0)] * len(prior)]
-    best = minimize(loss, np.zeros(len(prior) + 1), jac=True, bounds=bounds, method="L-BFGS-B").x
-    chances = [
-        probabilities(np.exp(best[0]) * each + best[1:], False) for each in (logits, others[0])
-    ]
-    means = [np.average(p, axis=0, weights=w) for p, w in zip(chances, weights, strict=True)]
-    confusion = chances[0].T @ (truth.members * weights[0][:, None]) / len(logits)
-    deviations = np.vstack([p - mean for p, mean in zip(chances, means, strict=True)])
-    pooled = np.cov(deviations.T, aweights=np.concatenate(weights), ddof=0)
-    counts = [w.sum() ** 2 / (w @ w) for w in weights]
-    variance = 1 / (_INDEPENDENT * counts[0]) + 1 / counts[1]
+    best = minimize(loss, np.zeros(len(bounds)), jac=True, bounds=bounds, method="L-BFGS-B").x
+    chances = probabilities(np.exp(best[0]) * np.vstack([logits, others[0]]) + best[1:], False)
+    known, new = truth.weight / truth.weight.sum(), others[1] / others[1].sum()
+    confusion = (truth.members * known[:, None]).T @ chances[:m]
+    means = known @ chances[:m], new @ chances[m:]
+    chances -= np.repeat(means, (m, len(new)), axis=0)
+    pooled = np.cov(chances.T, aweights=np.concatenate([m * known, len(new) * new]), ddof=0)
+    variance = known @ known / _INDEPENDENT + new @ new
     squares, axes = np.linalg.eigh(variance * pooled)
     kept = squares > _LEAST_VARIANCE * squares[-1]
     whiten = (axes[:, kept] / np.sqrt(squares[kept])).T
-    A, z = whiten @ confusion, whiten @ (means[1] - means[0])
+    A, z = whiten @ confusion.T, whiten @ (means[1] - means[0])
     evidence, changes = [], []
     for size, chance in _SIZES:
         covariance = size * A @ A.T + np.eye(len(z))

@@ -305,8 +305,6 @@ class DynamicTopics(FactorizationBase):
         read = self._times(X, times, getattr(self, "date_order_", "any"))
         new = cut(read.values, self.freq, after=self.slices_[0], least=1)
         rows = X.astype(self.components_.dtype, copy=False)
-        if method != "tensor" and not hasattr(self, "between_slices_"):
-            raise ValueError("prevalence_ is in the unit of an earlier version; fit again.")
         if method == "neighbors":
             rows = dated.pooled(rows, new, check_random_state(self.random_state)).astype(rows.dtype)
         elif method == "tensor":
@@ -336,13 +334,9 @@ class DynamicTopics(FactorizationBase):
         return self
 
     def _learned_with(self) -> dict[str, Any]:
-        """Return the settings of the fit; files of earlier versions lack some of them."""
-        return {
-            "n_components": len(self.components_),
-            "loss": self.loss_,
-            "freq": getattr(self, "freq_", self.freq),
-            "method": getattr(self, "method_", self.method),
-        }
+        """Return the settings of the fit."""
+        learned = {name: getattr(self, f"{name}_") for name in ("loss", "freq", "method")}
+        return {"n_components": len(self.components_), **learned}
 
     def _unchanged(self) -> dict[str, Any]:
         learned = self._learned_with()

@@ -51,9 +51,8 @@ class FewLabelsClassifier(ReadoutPredictions):
         Weights of the classes, as in scikit-learn's LogisticRegression; for multiple labels the
         weights of 0 and 1, where None means "balanced".
     class_prior : None, "labels", array_like of shape (k,) or dict
-        Share of each class among the samples to predict: known shares or counts, by class or in the
-        order of `classes_`; "labels" for those of the labels, as in a random sample; None to
-        estimate them by validation.  One label per sample.
+        Shares (or counts) of the classes among the samples to predict, in the order of `classes_`;
+        "labels": as among the labels, for random samples; None: estimated by validation.
 
     Attributes
     ----------
@@ -92,10 +91,9 @@ class FewLabelsClassifier(ReadoutPredictions):
     labels, an indicator matrix (n, k) of 0 and 1, dense or sparse.  A row that is all NaN (dense)
     or all -1 is unlabeled; single NaN entries are missing.
 
-    Labels may be drawn so that they do not have the shares of the classes: the same number of each
-    class, or those that were easy to find.  The shares are estimated by comparing the predictions
-    of hidden labeled samples with those of unlabeled samples [2]_, weighed by the evidence against
-    equal shares.  Random labels change them hardly at all.  They shift the predictions and weigh
+    Labels may not have the shares of the classes, for example the same number of each class.  The
+    shares are estimated by comparing the predictions of hidden labeled samples with those of
+    unlabeled samples [2]_; random labels hardly change them.  They shift the predictions and weigh
     the validation.  Without validation, if half of the samples are labeled, with multiple labels or
     `class_weight`, the shares of the labels are used.
 

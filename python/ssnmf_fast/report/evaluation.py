@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator
 
 from .._common.arrays import Array
 from .._common.text import sort_naturally
@@ -24,7 +24,7 @@ _NAMES = {
 }
 _MOST_ENTRIES = 10_000_000  # of the training samples; LinearSVC takes minutes for more
 _LEVEL, _QUANTILE = 0.95, 1.96  # of the intervals; quantile of the normal distribution for it
-_RESAMPLES, _CHANCE, _LEAST_GAIN = 500, 0.05, 0.01
+_RESAMPLES, _CHANCE = 500, 0.05
 _AVERAGES = "micro", "macro"
 _OF_NEW = (
     "The interval of the model is wider than the others because it is for new samples: the fits "
@@ -264,9 +264,8 @@ def evaluate(
     else:
         mine = name_classes(model, model.validation_proba_[hidden])
         expected = Score(model.validation_accuracy_, *model.validation_interval_)
-        if not np.isclose(expected.value, np.mean(mine == truth[hidden])):
-            codes = np.searchsorted(model.classes_.astype(str), truth[hidden])
-            weights = model.class_prior_[codes] / np.bincount(codes)[codes]
+        codes = np.searchsorted(model.classes_.astype(str), truth[hidden])
+        weights = model.class_prior_[codes] / np.bincount(codes)[codes]
     predictions = {MODEL: mine, **predict_simply(X, truth, known, folds)}
     more = by_validation, int((known & ~held_out).sum()), expected, weights
     return Evaluation(truth[hidden], predictions, classes, *more)
@@ -311,54 +310,3 @@ def explain_no_estimate(model: Any, n_labeled: int, n_classes: int) -> str:
         return f"the accuracy cannot be estimated from {few}; expected {wanted}"
     size = "--test-size sets their share, and every class needs several labels"
     return f"the accuracy is not known because no labeled sample was held out; {size}"
-
-
-@dataclass(frozen=True)
-class LearningGain:
-    """Mean scores on hidden labels: with half of the labels, and by validation."""
-
-    half: float
-    full: float
-    error: float  # standard error of the difference
-
-    @property
-    def helps(self) -> bool:
-        """Whether the second half of the labels gains a point, and more than chance."""
-        return self.full - self.half > max(self.error, _LEAST_GAIN)
-
-    def __str__(self) -> str:
-        verdict = "more labels help" if self.helps else "more labels may help little"
-        return f"{verdict}: {self.half:.1%} with half of the labels, {self.full:.1%} with most"
-
-
-def estimate_gain(
-    model: Any, X: Any, y: Array, known: Array, evaluation: Evaluation
-) -> LearningGain:
-    """Fit to each half of the labels, and predict the other; compare with the validation."""
-    several = y.ndim == 2
-    half = np.full(len(y), -1)  # of the known labels; each has half of every class
-    order = np.random.default_rng(0).permutation(np.flatnonzero(known))
-    if not several:
-        order = order[np.argsort(y[order].astype(str), kind="stable")]
-    half[order] = np.arange(len(order)) % 2
-    hidden, predicted = model.validation_folds_ >= 0, np.zeros_like(evaluation.truth)
-    for number in (0, 1):
-        seen = y.copy()
-        seen[half != number] = np.nan if several else None
-        rows = hidden & (half == 1 - number)
-        with warnings.catch_warnings():  # of convergence, and of the validation
-            warnings.simplefilter("ignore")
-            fitted = clone(model).fit(X, seen)
-        new = fitted.predict(X[rows]) if several else fitted.predict_proba(X[rows])
-        predicted[rows[hidden]] = new if several else name_classes(fitted, new)
-    by_half = score_samples(evaluation.truth, predicted)
-    by_all = score_samples(evaluation.truth, evaluation.predicted)
-    error = float((by_all - by_half).std() / np.sqrt(len(by_all)))
-    return LearningGain(float(by_half.mean()), float(by_all.mean()), error)
-
-
-def score_samples(truth: Array, predicted: Array) -> Array:
-    if truth.ndim == 1:
-        return np.asarray(truth == predicted, dtype=np.float64)
-    counts = (truth + predicted).sum(axis=1)
-    return np.asarray(2 * (truth * predicted).sum(axis=1) / np.maximum(counts, 1))
