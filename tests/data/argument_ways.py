@@ -215,6 +215,7 @@ WAYS = {
         "sample_weight": [Way(ROW)],
         "label_weight": [Way(ROW)],
         "classes": [Way(np.arange(3.0))],
+        "class_prior": [Way(np.arange(1.0, 4.0))],
         "alpha": [Way(S)],
         "times": [Way(np.arange(20200101.0, 20201301, 100)), Way(TIMES)],
         "init": START,

@@ -66,7 +66,7 @@ def svd(A: Array) -> tuple[Array, Array, Array]:
 def signed(U: Array, V: Array) -> tuple[Array, Array]:
     """Return pairs of columns with signs that do not depend on a BLAS.
 
-    The largest entry of a column of V (the first one, but for rounding) is positive.
+    The largest entry of a column of V (the first one, up to rounding) is positive.
     """
     sizes = np.abs(V)
     first = (sizes >= 0.999 * sizes.max(axis=0, initial=0)).argmax(axis=0)
