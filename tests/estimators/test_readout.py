@@ -216,6 +216,7 @@ def test_bad_parameters_are_refused(settings, error, message, small):
         ({"class_weight": {1: -1.0}}, ValueError, r"class_weight\[1\]"),
         ({"class_weight": [1, 2]}, ValueError, "class_weight must be"),
         ({"class_prior": "even"}, ValueError, "class_prior must be one of 'labels'"),
+        ({"class_prior": ""}, ValueError, "class_prior must be one of 'labels'"),
         ({"class_prior": {77: 1.0}}, ValueError, "class_prior must be None, 'labels' or a dict"),
         ({"class_prior": {0: 1.0}}, ValueError, "numbers for all of"),
         ({"class_prior": [1, 2, 3, 4, 5, 6]}, ValueError, "class_prior has shape"),

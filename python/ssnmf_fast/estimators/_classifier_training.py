@@ -58,8 +58,9 @@ def _by_class(given: Any, name: str, option: str, names: list[Any], default: Any
 
 def _known_shares(given: Any, classes: Array, several: bool) -> Array | None:
     """Return shares of the classes as given by the user, (k,); None for those of the labels."""
+    if isinstance(given, str):
+        check_option(given, "class_prior", ("labels",))
     if given is None or isinstance(given, str):
-        check_option(given or "labels", "class_prior", ("labels",))
         return None
     if several:
         raise ValueError("class_prior is for one label per sample; leave it out for several.")

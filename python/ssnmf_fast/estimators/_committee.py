@@ -262,10 +262,9 @@ def estimate_shares(
 ) -> Array:
     """Return the shares of the classes among unlabeled samples (logits and weights), (k,).
 
-    If a class is 1 + theta[c] times as frequent as in `prior`, their mean probabilities differ from
-    those of validated samples by C theta, where C is the confusion matrix (Azizzadenesheli et al.
-    2019).  Ridge regressions with several variances of theta are averaged by their evidence; most
-    likely, as for random labels, theta is 0.
+    If class c is 1 + theta[c] times as frequent as in `prior`, mean probabilities differ by C theta
+    from those of hidden labeled samples, with their confusion matrix C (Azizzadenesheli et al.
+    2019).  Ridge regressions with several variances of theta are averaged by their evidence.
     """
     m, unit = len(logits), truth.weight.mean()
 
