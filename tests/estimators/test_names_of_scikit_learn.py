@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from inspect import signature
+
 import numpy as np
 import pytest
 from scipy.special import kl_div
+from sklearn.base import clone
 
 import ssnmf_fast as sf
 
@@ -82,3 +85,20 @@ def test_sample_weight_is_answered_where_it_is_no_argument():
     weighted = sf.NMF(2, random_state=0).fit(X, X_weights=sf.weights.outer(rows=weights))
     plain = sf.NMF(2, random_state=0).fit(X)
     np.testing.assert_allclose(weighted.components_, plain.components_, rtol=1e-6)
+
+
+class Shuffled(sf.NMF):
+    """A subclass with a parameter of its own, which has a name of scikit-learn's NMF."""
+
+    def __init__(self, n_components=10, *, shuffle=False):
+        super().__init__(n_components)
+        self.shuffle = shuffle
+
+
+def test_subclasses_have_the_signature_of_their_constructor():
+    plain = type("Plain", (sf.NMF,), {})
+    assert signature(plain) == signature(sf.NMF)
+    assert "n_components" in signature(sf.NMF).parameters
+    assert clone(Shuffled(3, shuffle=True)).shuffle
+    with pytest.raises(TypeError, match="is called loss here"):
+        plain(beta_loss="frobenius")

@@ -96,8 +96,7 @@ def _read_ranks(text: str) -> Numbers:
 
 
 def _read_shares(text: str) -> dict[str, float]:
-    """Read NAME=NUMBER,..., where names may contain both signs."""
-    pairs = re.findall(r"(.+?)=([^=,]+)(?:,|$)", text)
+    pairs = re.findall(r"(.+?)=([^=,]+)(?:,|$)", text)  # names may contain both signs
     shares = {name.strip(): _number(float, 0, _MOST)(number) for name, number in pairs}
     if len(shares) < len(pairs) or ",".join(map("=".join, pairs)) != text:
         raise ValueError

@@ -201,8 +201,8 @@ def load_matrix(source: Source) -> Any:
     assert path is not None  # standard input is a table
     new = {"spmatrix": False} if "spmatrix" in signature(scipy.io.mmread).parameters else {}
     with reporting(source), _open_binary(path) as file:
-        market = source.kind == ".mtx"
-        X = scipy.io.mmread(path, **new) if market else np.load(file, allow_pickle=False)
+        other = source.kind != ".mtx"
+        X = np.load(file, allow_pickle=False) if other else scipy.io.mmread(path, **new)
         if isinstance(X, np.lib.npyio.NpzFile):
             names = list(X.files)
             if "format" in names:

@@ -157,8 +157,7 @@ class Fit(NamedTuple):
     biases: Pair | None = None  # of rows and of columns, in the units of the data
     iterate: Array | None = None  # n x m, if the method stores it
 
-    def pair(self, rank: int) -> Pair:
-        """Return the factors (n, rank) and (rank, m), in the units of the data."""
+    def pair(self, rank: int) -> Pair:  # in the units of the data
         F, G = ops.signed(self.F[:, :rank], self.G[:, :rank])
         return F * F.dtype.type(self.observations.scale), np.ascontiguousarray(G.T)
 

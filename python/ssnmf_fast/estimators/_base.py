@@ -52,10 +52,6 @@ class Estimator(TransformerMixin, BaseEstimator):
     _tags: ClassVar[dict[str, str]] = {}  # scikit-learn's tags to set, {group: flag}
     _saved: ClassVar[dict[str, Saved]]  # what `ssnmf_fast.save` keeps; inherited entries are added
 
-    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
-        refuse_foreign(cls.__name__, kwargs)
-        return super().__new__(cls)
-
     def __init_subclass__(cls, **kwargs: Any) -> None:
         # After scikit-learn's own wrappers, which may fail after the method itself.
         super().__init_subclass__(**kwargs)

@@ -31,7 +31,6 @@ _FEW_POSITIVE = 10.0  # positive samples at which a label's threshold counts as 
 _SLOPES = (0.2, 1.5)  # of a calibration; validation of few labels may look too good
 # Variances of the change of class shares, relative to those of the labels, and their probabilities.
 _SIZES = [(0.0, 0.9), *((size, 0.02) for size in (0.01, 0.03, 0.1, 0.3, 1.0))]
-_LEAST_VARIANCE = 1e-3  # of a direction of probabilities, relative to the largest
 _LEAST_SHARE = 1e-4
 
 
@@ -283,7 +282,7 @@ def estimate_shares(
     pooled = np.cov(chances.T, aweights=np.concatenate([m * known, len(new) * new]), ddof=0)
     variance = known @ known / _INDEPENDENT + new @ new
     squares, axes = np.linalg.eigh(variance * pooled)
-    kept = squares > _LEAST_VARIANCE * squares[-1]
+    kept = squares > 1e-3 * squares[-1]
     whiten = (axes[:, kept] / np.sqrt(squares[kept])).T
     A, z = whiten @ confusion.T, whiten @ (means[1] - means[0])
     evidence, changes = [], []

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import wraps
 from inspect import signature
 from itertools import chain
 from types import FunctionType
 from typing import Any, TypeVar
 
 from .._common.docstrings import complete, entries_of
+from .._common.foreign import refuse_foreign
 
 Class = TypeVar("Class", bound=type)
 
@@ -177,7 +179,14 @@ def complete_docstring(cls: Class) -> Class:
         rank = {name: k for k, name in enumerate(own)}
         parameters = given.parameters.values()
         order = sorted(parameters, key=lambda p: (p.kind, rank.get(p.name, len(own))))
-        init.__signature__ = given.replace(parameters=order)
+
+        @wraps(init)
+        def checked(self: Any, *args: Any, **kwargs: Any) -> None:
+            refuse_foreign(cls.__name__, kwargs)
+            init(self, *args, **kwargs)
+
+        cls.__init__ = checked  # type: ignore[misc]
+        checked.__signature__ = given.replace(parameters=order)  # type: ignore[attr-defined]
     if cls.__doc__:
         docs = [base.__doc__ for base in _bases(cls)]
         known = [entries_of(doc, "Attributes") for doc in (*docs, _SHARED) if doc]

@@ -334,7 +334,6 @@ class DynamicTopics(FactorizationBase):
         return self
 
     def _learned_with(self) -> dict[str, Any]:
-        """Return the settings of the fit."""
         learned = {name: getattr(self, f"{name}_") for name in ("loss", "freq", "method")}
         return {"n_components": len(self.components_), **learned}
 

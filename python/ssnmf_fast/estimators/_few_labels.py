@@ -92,10 +92,9 @@ class FewLabelsClassifier(ReadoutPredictions):
     or all -1 is unlabeled; single NaN entries are missing.
 
     Labels may not have the shares of the classes, for example the same number of each class.  The
-    shares are estimated by comparing the predictions of hidden labeled samples with those of
-    unlabeled samples [2]_; random labels hardly change them.  They shift the predictions and weigh
-    the validation.  Without validation, if half of the samples are labeled, with multiple labels or
-    `class_weight`, the shares of the labels are used.
+    shares are estimated by comparing predictions of hidden labeled and of unlabeled samples [2]_,
+    shift predictions and weigh the validation.  Without validation, if half of the samples are
+    labeled, with multiple labels or `class_weight`, they are those of the labels.
 
     :meth:`score` ignores unlabeled samples.  Metrics of scikit-learn treat -1 as a class; see
     :func:`ssnmf_fast.metrics.labeled_scorer`.
