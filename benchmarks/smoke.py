@@ -31,6 +31,7 @@ CALLS = {
     "labels": "",
     "family_speed": "",
     "suggest": "--out {folder}",
+    "label_designs": "",
     "dtypes": "",
     "threads": "",
     "thread_simulation": "",
