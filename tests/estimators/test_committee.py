@@ -301,6 +301,14 @@ def test_however_labels_are_drawn(design, seed):
     assert abs(model.validation_accuracy_ - ours) < 0.15
 
 
+@pytest.mark.slow
+def test_even_classes_do_not_look_uneven():
+    X, y = documents(1, [100, 100, 100])
+    model = sf.FewLabelsClassifier(**QUICK).fit(X, hide(y, 4, 0))
+    assert len(model.components_) == 3
+    np.testing.assert_allclose(model.class_prior_, 1 / 3, atol=0.01)
+
+
 def bayes_logits(y, seed):
     """Return logits of the classes 0, 1, 2 by Bayes' rule for even classes, and indicators."""
     points = np.eye(3)[y] + 0.7 * np.random.default_rng(seed).normal(size=(len(y), 3))

@@ -150,8 +150,9 @@ def test_earlier_slices_and_gaps():
         new(freq="7 months", max_iter=1000).fit(X[some], TIMES[some]), [MONTH == 1, MONTH == 35]
     )
     assert set(np.diff(model.slices_).astype(int)) == {7}
-    assert {-4, 10} <= set((model.slices_ - dated.FIRST).astype(int))
-    assert model.slices_[0] < dated.FIRST
+    months = (model.slices_ - dated.FIRST).astype(int)
+    assert 10 in months
+    assert months[0] == -4
     assert model.slice_sizes_.sum() == some.sum() + np.isin(MONTH, [1, 35]).sum()
     empty = model.slice_sizes_ == 0
     assert empty.any()

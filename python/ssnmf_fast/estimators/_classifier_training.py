@@ -226,8 +226,8 @@ def _table_logits_for_self_training(
     rows = folds >= 0
     if not rows.any():
         return None
-    truth, largest = labels.part(rows), labels.part(rows).prior().max()
-    total = round(truth.weight.sum())
+    truth = labels.part(rows)
+    largest, total = truth.prior().max(), round(truth.weight.sum())
     for name, table in tables.items():
         hidden_logits = np.zeros(labels.members.shape)
         for fold in range(int(folds.max()) + 1):
