@@ -240,6 +240,18 @@ def names_of(feature_names: Any, n_features: int) -> list[str]:
     return names
 
 
+def names_for(model: Any, given: Any) -> Any:
+    """Return given names of features, or else those of the fit; refuse another order of these."""
+    seen = getattr(model, "feature_names_in_", None)
+    if given is None or seen is None or isinstance(given, Mapping):
+        return seen if given is None else given
+    names = [str(name) for name in given]
+    if names != (own := list(seen)) and sorted(names) == sorted(own):
+        how = "leave it out, or give the names in the order of the columns"
+        raise ValueError(f"feature_names has the names of the fit in another order; {how}.")
+    return names
+
+
 def divide_by_sums(values: Array, axis: int = 1) -> Array:
     """Divide numbers >= 0 by their sums along an axis; zeros stay zeros."""
     values = np.asarray(values, dtype=np.float64)
