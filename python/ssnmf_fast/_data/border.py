@@ -304,13 +304,13 @@ def labels_of(table: Any) -> Labels:
     return tuple(getattr(table, side, None) if frame else None for side in _AXES)
 
 
-def by_name(labels: Labels, /, **tables: Any) -> dict[str, Any]:
+def by_name(X: Any, own: Labels | None = None, /, **tables: Any) -> dict[str, Any]:
     """Return tables with rows and columns in the order of the labels of X, if both have names."""
+    labels = labels_of(X) if own is None else own
     for name, table in tables.items() if any(each is not None for each in labels) else ():
         sides = [None if side is None else labels[side] for side in _SIDES.get(name, ())]
         if name == "init" and isinstance(table, (tuple, list)) and len(table) > 1:
-            pair = by_name(labels, S=table[0], A=table[1])
-            tables[name] = (*pair.values(), *table[2:])
+            tables[name] = (*by_name(X, labels, S=table[0], A=table[1]).values(), *table[2:])
         elif hasattr(table, "by_name"):  # weights
             tables[name] = table.by_name(sides, name)
         else:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from .._common.arrays import LossName, MatrixLike, Seed, Solver
 from .._common.foreign import refuse_foreign
 from .._data.arrays import DataLike
-from .._data.border import by_name, check_data, check_random_state, labels_of
+from .._data.border import by_name, check_data, check_random_state
 from .._data.tensors import TensorLike, check_tensor
 from .._data.threads import resolve_threads
 from .._solver.loop import FitLoop
@@ -170,7 +170,7 @@ def factorize(
     rng = check_random_state(random_state)
     count, jobs, threads = plan_starts(n_starts, n_threads, init, loop, MatrixFits.starts)
     tables = by_name(
-        labels_of(X),
+        X,
         X_weights=X_weights,
         init=init,
         S_support=S_support,

@@ -33,7 +33,7 @@ from .._ranks.words import choose_by_words
 from .._solver.known import PlainPenalties, penalties_named, plain_penalties
 from .._solver.result import RECEIPT
 from .._solver.weights import WeightsLike
-from .._topics import Topics, arrays_for_pyldavis, make_topics, names_for, names_of, topic_shares
+from .._topics import Topics, arrays_for_pyldavis, make_topics, names_of, topic_shares
 from ._docstrings import complete_methods
 
 DTYPES = (np.float64, np.float32)  # data of other dtypes are converted to the first
@@ -81,14 +81,14 @@ class Estimator(TransformerMixin, BaseEstimator):
     def _arguments(self, function: Callable[..., Any] = factorize) -> dict[str, Any]:
         names = signature(function).parameters
         given = {name: p for name, p in self.get_params(deep=False).items() if name in names}
-        return border.by_name((None, getattr(self, "feature_names_in_", None)), **given)
+        return border.by_name(None, (None, getattr(self, "feature_names_in_", None)), **given)
 
 
 def _by_name(method: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(method)
     def matched(self: Any, *args: Any, **kwargs: Any) -> Any:
         X = args[0] if args else kwargs.get("X")
-        return method(self, *args, **border.by_name(border.labels_of(X), **kwargs))
+        return method(self, *args, **border.by_name(X, **kwargs))
 
     return matched
 
@@ -423,7 +423,7 @@ class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
             A sequence of topics; print it, or see its ``names``, ``to_rows`` and ``to_frame``.
         """
         check_is_fitted(self)
-        names = names_for(self, feature_names)
+        names = names_of(feature_names, self.components_.shape[1], self)
         active = getattr(self, "active_components_", None)
         topics = make_topics(self.components_, names, n_terms, *self._class_shares(), active)
         return topics.named(self._topic_names()) if hasattr(self, "topic_names_") else topics
@@ -456,9 +456,10 @@ class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
         1e-12, since pyLDAvis takes logarithms; a topic without terms has a uniform distribution.
         """
         X = self._checked(X)
-        names = names_for(self, feature_names)
         shares = topic_shares(self._represent(X, None), self.components_)
-        return arrays_for_pyldavis(X, shares, self.components_, names_of(names, X.shape[1]))
+        return arrays_for_pyldavis(
+            X, shares, self.components_, names_of(feature_names, X.shape[1], self)
+        )
 
     def _class_shares(self) -> tuple[Array | None, Array | None]:
         """Return the classes and the weights of components in them, or None for both."""

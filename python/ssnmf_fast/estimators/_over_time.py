@@ -18,15 +18,7 @@ from .._data.times import Slices, cut, read_times
 from .._labels import ClassLabels, Indicators, is_indicator
 from .._linalg.operators import unit_rows
 from .._models.dated import mean_shares, shares_of
-from .._topics import (
-    Records,
-    Topics,
-    divide_by_sums,
-    make_topics,
-    names_for,
-    names_of,
-    numbered_names,
-)
+from .._topics import Records, Topics, divide_by_sums, make_topics, names_of, numbered_names
 from ..plotting import topics_over_time as draw
 from ._base import FactorizationBase
 from ._dynamic_time import Peak, peaks_of
@@ -257,8 +249,8 @@ def topics_over_time(
             raise ValueError(f"{name} has {len(one)} entries and X has {n} documents; give {n}.")
     own = isinstance(model, FactorizationBase)
     S = model._represent(model._checked(X), None) if own else model.transform(X)
-    names = names_of(names_for(model, feature_names), m)
     count = min(check_integer(n_terms, "n_terms", 1), m)
+    names = names_of(feature_names, m, model)
     cuts = cut(read.values, freq, least=1)
     shares, A = np.asarray(S, dtype=np.float64), np.asarray(components, dtype=np.float64)
     if not np.allclose(shares.sum(axis=1), 1, atol=1e-5):

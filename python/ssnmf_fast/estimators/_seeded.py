@@ -24,7 +24,7 @@ from .._labels import ClassLabels, names_array
 from .._linalg.operators import unit_rows
 from .._models.factorize import Factorization, factorize
 from .._solver.starts import FILLER, roots
-from .._topics import Topics, divide_by_sums, names_for, names_of, topic_shares
+from .._topics import Topics, divide_by_sums, names_of, topic_shares
 from ._base import require
 from ._class_topics import OVERALL, even_start, weighted_sums
 from ._docstrings import complete_docstring
@@ -346,14 +346,17 @@ class SeededTopics(NamedTopics):
 
     def _known(self, X: Matrix, y: LabelsLike) -> tuple[Seeds, Array]:
         """Return the seeds, and 1 for the topic of each labeled sample, (n, k)."""
-        labels, topics = None, self.seeds
+        labels, topics, names = None, self.seeds, self.feature_names
         if y is not None or topics is None:
             require(self, X, y)
             labels = ClassLabels(y, self.unlabeled)
         if topics is None and labels is not None:
             labels.check_fit()
             topics = {name: [] for name in labels.classes.tolist()}
-        names = names_for(self, self.feature_names)
+        if names is None:
+            names = getattr(self, "feature_names_in_", None)
+        else:
+            names_of(names, X.shape[1], self)
         seeds = Seeds.read(topics, self.forbidden, names, X.shape[1])
         if len(seeds.names) < 2:
             hint = "expected two or more. Add a topic for all other samples."

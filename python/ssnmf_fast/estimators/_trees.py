@@ -16,7 +16,7 @@ from .._common.text import short
 from .._data.border import check_integer
 from .._data.threads import one_blas_thread
 from .._solver.weights import WeightsLike
-from .._topics import Topics, amounts, divide_by_sums, make_topics, names_for, names_of, real_terms
+from .._topics import Topics, amounts, divide_by_sums, make_topics, names_of, real_terms
 from ._docstrings import complete_methods
 from ._nmf import NMF, SEPARATOR, check_topics, divided, grouped, names_of_topics, representation_of
 
@@ -86,8 +86,7 @@ class TopicTree:
         if both := sorted(SEPARATOR.join(path) for path in whole & set(self._paths)):
             topic = short(both[0])
             raise ValueError(f"model has topic {topic} and also subtopics of it; merge them first.")
-        names = names_for(self.model, self.feature_names)
-        names = names_of(names, self.model.components_.shape[1])
+        names = names_of(self.feature_names, self.model.components_.shape[1], self.model)
         object.__setattr__(self, "feature_names", tuple(names))
 
     @cached_property

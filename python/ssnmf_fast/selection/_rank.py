@@ -10,14 +10,8 @@ from sklearn.base import BaseEstimator, clone
 
 from .._common.arrays import LossName, Seed, VectorLike
 from .._common.text import short
-from .._data.border import (
-    by_name,
-    check_integer,
-    check_option,
-    check_random_state,
-    check_real,
-    labels_of,
-)
+from .._data import border
+from .._data.border import check_integer, check_option, check_random_state, check_real
 from .._data.tensors import TensorLike, coordinate_parts, depth
 from .._data.threads import resolve_jobs, resolve_threads
 from .._ranks.choice import CRITERIA, Criterion, RankChoice, Rule
@@ -200,10 +194,9 @@ def choose_rank(
         options: dict[str, Any] = {"n_splits": n_splits, "share": share, "stability": stability}
         return choose_by_words(X, rng, ranks=tried, n_jobs=jobs, verbose=verbose, **options)
     assert tried is not None
-    labels = labels_of(X)
-    X_weights = by_name(labels, X_weights=X_weights)["X_weights"]
-    if estimator is not None and labels[1] is not None:
-        estimator = clone(estimator).set_params(**by_name(labels, **estimator.get_params(False)))
+    X_weights = border.by_name(X, X_weights=X_weights)["X_weights"]
+    if estimator is not None and hasattr(X, "columns"):
+        estimator = clone(estimator).set_params(**border.by_name(X, **estimator.get_params(False)))
     search = Search(tried, n_splits, n_starts, n_jobs, n_threads, verbose)
     tensor = _is_tensor(X, estimator)
     _check_combination(tensor, criterion, y, X_weights, estimator)
