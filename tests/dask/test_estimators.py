@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import pickle
 
 import numpy as np
 import pytest
@@ -380,6 +381,16 @@ def test_data_in_memory_are_refused(client):
 def test_without_a_client(monkeypatch):
     with pytest.raises(TypeError, match="client must be"):
         sfd.NMF(n_components=3).fit(cut(X), client="tcp://host")
+
+
+def test_the_client_of_the_fit_serves_its_model(cluster_of_threads):
+    with Client(cluster_of_threads, set_as_default=False) as own:
+        model = sfd.NMF(3, **LOOP).fit(cut(X), client=own)
+        S = model.transform([dask.delayed(X[:200]), dask.delayed(X[200:])])
+        assert_same(own.compute(S).result(), own.compute(model.transform(cut(X))).result())
+        for copy in (pickle.loads(pickle.dumps(model)), model.in_memory()):
+            assert_same(copy.components_, model.components_)
+            assert getattr(copy, "_client", None) is None
 
 
 def test_dtype(client):

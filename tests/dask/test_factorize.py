@@ -173,7 +173,41 @@ def test_chunks_of_unknown_length_and_without_rows(client):
     assert np.isnan(array.shape[0])
     fit = sfd.factorize(array, Y[100:], **arguments())
     check_equal(fit, sf.factorize(X[100:], Y[100:], **arguments()))
-    assert fit.S.chunks[0] == (100, 100)
+    assert fit.S.chunks[0] == (0, 100, 100)
+
+
+def test_results_have_the_blocks_of_data_of_which_some_have_no_rows(threads):
+    X = np.random.default_rng(0).poisson(2.0, (60, 8))
+    array, rows = da.from_array(X).rechunk({0: (20, 0, 40)}), (20, 0, 40)
+    for kind in (sfd.NMF, sfd.BayesianNMF):
+        model = kind(2, max_iter=5, tol=0, random_state=0).fit(array)
+        lazy = [each for each in vars(model).values() if isinstance(each, da.Array)]
+        lazy.append(model.transform(array))
+        if kind is sfd.NMF:
+            lazy.append(model.transform(array, X_weights=sf.weights.outer(rows=np.ones(60))))
+        lazy.append(model.transform([dask.delayed(X[:20]), dask.delayed(X[:0])]))
+        for each in lazy[:-1]:
+            assert each.chunks[0] == rows
+            assert len(each.compute()) == 60
+        assert lazy[-1].chunks[0] == rows[:2]
+
+
+class Frame:
+    """The part of a dask DataFrame that tells what it is; the real one needs pyarrow."""
+
+    columns, iloc, index, ndim, shape = ["a"], None, None, 2, (np.nan, 1)
+    to_dask_array = isna = None
+
+
+def test_a_dask_frame_is_refused_with_the_way_out(threads):
+    X = Frame()
+    for call in (lambda: sfd.factorize(X, n_components=2), lambda: sfd.NMF(2).fit(X)):
+        with pytest.raises(TypeError, match=r"to_dask_array\(lengths=True\)"):
+            call()
+    fitted = sf.NMF(2, random_state=0).fit(np.ones((8, 3)))
+    for call in (sf.NMF(2).fit, fitted.transform, lambda Z: sf.factorize(Z, n_components=2)):
+        with pytest.raises(TypeError, match=r"X\.compute\(\)"):
+            call(X)
 
 
 def test_any_number_of_workers_gives_the_same_bits():

@@ -136,20 +136,20 @@ def test_retired_worker_costs_nothing(model):
 def test_rows_go_with_their_block():
     key, rows = ("fit", 1), _rows.Rows(np.ones((3, 8)), np.zeros((3, 8)), number=4)
     block = _rows.Block(key, 0, [], np.ones(3), 3, RANK, float, None)
-    _rows.ROWS[key] = rows
+    block.keep(rows)
     buffers = []
     sent = pickle.dumps(block, protocol=5, buffer_callback=buffers.append)
     assert buffers == []  # into which a message would be cut: arrays may be misaligned there
-    _rows.forget("fit")
-    assert not _rows.ROWS
-    np.testing.assert_array_equal(pickle.loads(sent).support, block.support)
-    found = _rows.ROWS[key]
-    np.testing.assert_array_equal(found.S, rows.S)
-    assert found.number == 4
-    found.number = 6
-    pickle.loads(sent)  # older than what is here
-    assert _rows.ROWS[key].number == 6
-    _rows.forget("fit")
+    del block, rows  # as Dask does if the caller has gone
+    assert key not in _rows.ROWS
+    received = pickle.loads(sent)
+    np.testing.assert_array_equal(received.support, np.ones(3))
+    np.testing.assert_array_equal(received.rows.S, np.ones((3, 8)))
+    assert received.rows.number == 4
+    received.rows.number = 6
+    older = pickle.loads(sent)  # than what is here
+    assert older.rows is received.rows
+    assert _rows.adapt(received, (0.0,), 1.0).rows is received.rows
 
 
 def test_task_that_nobody_knows(client, monkeypatch):
@@ -236,7 +236,8 @@ def test_rows_lost_before_a_step_that_moves_none(monkeypatch, tmp_path):
     def run_task(block, task, step, *factors):
         asks = getattr(step, "asks", ())  # the start is no step
         if block.key[1] == 1 and asks and not step.moves and step.number > 20:
-            del _rows.ROWS[block.key]
+            block.rows = None
+            _rows.ROWS.pop(block.key, None)
             lost.touch()
         return original(block, task, step, *factors)
 

@@ -40,6 +40,20 @@ def test_a_file_of_it_is_that_of_one_in_memory(client, tmp_path, weights):
     assert digest(sf.consensus(X, 3, n_threads=8, **given), tmp_path / "threads.npz") == wanted
 
 
+@pytest.mark.parametrize("direct", [True, False])
+def test_clients_of_every_kind(cluster_of_threads, direct):
+    X, wanted = counts(), sf.consensus(counts(), 3, **GIVEN).usage
+
+    def within():
+        with distributed.worker_client() as client:  # sends to workers directly
+            return sfd.consensus(X, 3, client=client, **GIVEN).usage
+
+    with distributed.Client(cluster_of_threads, direct_to_workers=direct) as client:
+        assert np.array_equal(sfd.consensus(X, 3, **GIVEN).usage, wanted)
+        if direct:
+            assert np.array_equal(client.submit(within).result(), wanted)
+
+
 def test_a_dask_array_comes_to_the_caller(client, tmp_path):
     X = counts().toarray()
     found = sfd.consensus(da.from_array(X, chunks=(50, 60)), 3, **GIVEN)

@@ -53,6 +53,9 @@ def as_array(
     """Return an array, of any dtype and shape, without a mask."""
     refuse_annotated(values, name)
     refuse_on_disk(values, "this call", name)
+    if hasattr(values, "to_dask_array"):
+        how = f"{name}.compute(), or {name}.to_dask_array(lengths=True) with ssnmf_fast.dask"
+        raise TypeError(f"{name} is a {type(values).__name__} of dask, not in memory: give {how}.")
     values = unmask(values, name, allow_nan=allow_nan)
     if not allow_objects and hasattr(values, "isna"):  # numbers of pandas, with NaN for pandas.NA
         kinds = values.dtypes if getattr(values, "ndim", 1) == 2 else [values.dtype]

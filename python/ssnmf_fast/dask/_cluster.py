@@ -174,7 +174,7 @@ def scatter(
     therefore data are sent only to these places, whose loss is noticed at once.
     """
     workers = sorted(set(places))
-    direct = client.direct_to_workers and len(workers) <= _OWN_COPIES
+    direct = client.direct_to_workers and 0 < len(workers) <= _OWN_COPIES
     groups = [[worker] for worker in workers] if direct else [workers]
 
     async def send() -> list[list[Future]]:

@@ -15,7 +15,9 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 from dask import delayed
+from dask.base import tokenize
 from dask.delayed import Delayed
+from dask.highlevelgraph import HighLevelGraph
 from distributed import Client, Future
 
 from .._common.arrays import Array, Matrix
@@ -172,14 +174,26 @@ class Data:
 
     def array(self, futures: Sequence[Future], width: int, dtype: np.dtype[Any]) -> da.Array:
         """Return blocks of rows as a dask array with the blocks of the data."""
-        blocks = zip(futures, self.positions, strict=True)
-        shapes = [(each, (self.rows[position], width)) for each, position in blocks]
-        return da.concatenate([da.from_delayed(*each, dtype) for each in shapes])
+        present = iter(futures)
+        shapes = [(n, width) for n in self.rows]
+        made = (
+            da.from_delayed(next(present), s, dtype) if s[0] else da.empty(s, dtype) for s in shapes
+        )
+        return stacked([*made])
 
     def with_weights(self, X_weights: Any, n_threads: int | None) -> Data:
         if X_weights is None:
             return self
         return load(self.client, self, count_threads(n_threads), X_weights=X_weights)
+
+
+def stacked(blocks: Sequence[da.Array]) -> da.Array:
+    """Return an array of blocks of rows; dask's own function would leave out those without rows."""
+    name = f"rows-{tokenize(blocks)}"
+    keys = {(name, number, 0): each.__dask_keys__()[0][0] for number, each in enumerate(blocks)}
+    graph = HighLevelGraph.from_collections(name, keys, dependencies=blocks)
+    chunks = tuple(each.shape[0] for each in blocks), blocks[0].chunks[1]
+    return da.Array(graph, name, chunks, meta=blocks[0]._meta)
 
 
 def count_threads(n_threads: int | None) -> int:
@@ -250,7 +264,8 @@ def _start_blocks(client: Client, X: Blocks, memory: int) -> tuple[list[Future],
     if blocks is None:
         raise TypeError(
             "X must be a dask array, or a list with a delayed object, future or path per block; "
-            f"got {type(X).__name__}. For data in memory, use ssnmf_fast.factorize."
+            f"got {type(X).__name__}. For data in memory, use ssnmf_fast.factorize; for a dask "
+            "DataFrame, give X.to_dask_array(lengths=True)."
         )
     if not blocks:
         raise ValueError("X must have at least one block of rows; got an empty list.")
@@ -367,4 +382,4 @@ def lazy_weights(X_weights: ByRows | Weights, rows: tuple[int, ...]) -> da.Array
         raise ValueError("X_weights need chunks of known sizes; call X.compute_chunk_sizes().")
     meta = np.empty((0, 1), dtype=object)
     parts = zip(cut_weights(X_weights, "X_weights", rows), rows, strict=True)
-    return da.concatenate([da.from_delayed(delayed(part), (n, 1), meta=meta) for part, n in parts])
+    return stacked([da.from_delayed(delayed(part), (n, 1), meta=meta) for part, n in parts])

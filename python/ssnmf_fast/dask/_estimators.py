@@ -78,7 +78,7 @@ def lazy(method: Callable[..., Any]) -> Callable[..., Any]:
         model, X_weights = self.in_memory(), weights.get("X_weights")
         model.n_threads = _data.count_threads(self.n_threads)
         if not isinstance(X, da.Array):
-            data = _data.load(check_client(None), X, model.n_threads, dtype=self.dtype)
+            data = _data.load(check_client(self._client), X, model.n_threads, dtype=self.dtype)
             X = data.array(data.start(attrgetter("X")), data.n_columns, data.dtype)
         X = _data.whole_rows(X, "X")
         dtype = X.dtype if X.dtype in (np.float32, np.float64) else np.float64
@@ -108,6 +108,10 @@ class OnCluster(FactorizationBase):
     """
 
     _kind: ClassVar[type[FactorizationBase]]  # the class in memory, for files and predictions
+    _client: Client | None = None  # of the fit, if it was given
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: v for name, v in super().__getstate__().items() if name != "_client"}
 
     def fit(
         self: Self,
@@ -149,6 +153,7 @@ class OnCluster(FactorizationBase):
             )
         for name in {"sample_weight", "label_weight"} & {*weights}:
             weights[name] = _data.gather(client, weights[name])
+        self._client = client
         client = check_client(client)
         data = _data.load(client, X, _data.count_threads(self.n_threads), memory, self.dtype)
         data = replace(data, checkpoint=checkpoint)
@@ -217,7 +222,7 @@ class PredictsOnCluster(OnCluster):
         Parameters are those of the method in memory; all may be dask arrays.
         """
         in_memory: Any = super()
-        given = (_data.gather(None, each) for each in (y, sample_weight))
+        given = (_data.gather(self._client, each) for each in (y, sample_weight))
         return float(in_memory.score(X, *given, **parameters))
 
 

@@ -6,7 +6,7 @@ import logging
 import pickle
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -175,17 +175,13 @@ class ClusterFit:
 
 @contextmanager
 def cluster_fit(data: Data, plan: Plan) -> Iterator[ClusterFit]:
-    """Yield a fit; on exit, the workers drop its rows."""
+    """Yield a fit; on exit, the workers drop its blocks with their rows."""
     fit = ClusterFit(data, plan)
-    client = fit.client
     try:
         with _cluster.note_interrupts():
             yield fit
     finally:
-        if client.status == "running":
-            with suppress(RuntimeError):
-                drop = partial(client.run, _rows.forget, fit.name, on_error="ignore")
-                ask(client, drop, _cluster.IDLE_TIMEOUT)
+        fit.futures, fit._held = [], []
 
 
 class ClusterProblem(Problem):

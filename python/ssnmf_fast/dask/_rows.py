@@ -1,7 +1,8 @@
 """Blocks of rows on workers: the terms of their data, and their rows of S.
 
-Rows of S change in place, so they are not results of tasks: each worker keeps those of its blocks.
-If Dask moves a block, for example when a worker is retired, the rows move with it.
+Rows of S change in place, so they are not results of tasks: each block keeps its own.  If Dask
+moves a block, for example when a worker is retired, the rows move with it; if Dask releases it, for
+example when the caller has died, the rows are freed.
 
 Steps of a fit are numbered.  A task that is repeated because its result was lost finds the rows as
 it left them, and only recomputes its statistics.  Lost rows are recovered: given the other factors,
@@ -16,6 +17,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from threading import Lock
 from typing import Any, ClassVar, TypeAlias
+from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -146,12 +148,8 @@ class Rows:
             self.posterior.F, self.posterior.E = self.S, self.earlier()
 
 
-ROWS: dict[tuple[str, int], Rows] = {}  # of this worker, by fit and number of the block
-
-
-def forget(fit: str) -> None:
-    for key in [key for key in ROWS if key[0] == fit]:
-        ROWS.pop(key, None)
+# Of this worker, by fit and number of the block: copies of a block have the same rows.
+ROWS: WeakValueDictionary[tuple[str, int], Rows] = WeakValueDictionary()
 
 
 @dataclass
@@ -169,21 +167,32 @@ class Block:
     fixed: Array | None = None  # the last components of S
     penalties: Mapping[str, Penalties] = field(default_factory=dict)  # of S, and names of others
     elsewhere: tuple[bool, ...] = ()  # see `Problem`
+    rows: Rows | None = None
 
     @property
     def n_rows(self) -> int:
         return self.relations[0].term.shape[0]
 
     def __getstate__(self) -> bytes:  # see `BlockInput`
-        rows = ROWS.get(self.key)
+        rows = self.latest()
         with nullcontext() if rows is None else rows.lock:
-            return pickle.dumps((vars(self), rows), protocol=5)
+            return pickle.dumps(vars(self), protocol=5)
 
     def __setstate__(self, contents: bytes) -> None:
-        state, rows = pickle.loads(contents)
-        vars(self).update(state)
-        if rows and (self.key not in ROWS or ROWS[self.key].number < rows.number):
-            ROWS[self.key] = rows
+        vars(self).update(pickle.loads(contents))
+        self.latest()
+
+    def latest(self) -> Rows | None:
+        """Return the rows, or those of a copy of this block that are newer."""
+        here = ROWS.get(self.key)
+        if here is not None and (self.rows is None or self.rows.number <= here.number):
+            self.rows = here
+        elif self.rows is not None:
+            ROWS[self.key] = self.rows
+        return self.rows
+
+    def keep(self, rows: Rows) -> None:
+        self.rows = ROWS[self.key] = rows
 
     def problem(self, rows: Rows, others: Factors) -> Problem:
         support = {} if self.support is None else {"S": self.support}
@@ -250,7 +259,7 @@ def adapt(block: Block, gaps: Sequence[float], weight: float) -> Block:
         replace(r, coefficient=c, term=terms.with_gaps(r.term, block.dtype) if some else r.term)
         for r, some, c in zip(block.relations, gaps, (1.0, weight), strict=False)
     ]
-    return replace(block, relations=relations)
+    return replace(block, relations=relations, rows=block.latest())
 
 
 Draw: TypeAlias = tuple[Mapping[str, Any], float]  # the state of a generator, and a scale
@@ -270,7 +279,7 @@ def begin(block: Block, start: Draw | Array | None) -> BlockStatistics:
     sums = {"unbound": S.sum(axis=0, dtype=np.float64)[: block.rank]}
     block.restrict(S)
     sums["columns"] = S.sum(axis=0, dtype=np.float64)[: block.rank]
-    ROWS[block.key] = Rows(S)
+    block.keep(Rows(S))
     return BlockStatistics(sums)
 
 
@@ -297,11 +306,11 @@ class Step:
 def run_step(block: Block, step: Step, *factors: Array) -> Any:
     """Run a step with the rows of a block, which are recovered if they were lost."""
     others = dict(zip(step.names, map(aligned_copy, factors), strict=True))
-    rows, before = ROWS.get(block.key), step.number - step.moves
+    rows, before = block.latest(), step.number - step.moves
     if rows is None or rows.number < before:  # lost, or a step ran elsewhere after a move
         rows = step.recover(block, others)
         rows.number = before
-        ROWS[block.key] = rows
+        block.keep(rows)
         step = replace(step, changes=())
     with rows.lock:
         return step.run(block, rows, others) if step.reads is None else step.reads(block, rows)
