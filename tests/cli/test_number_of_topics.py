@@ -60,7 +60,7 @@ def test_criteria(
     criterion: str, data: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     given = ["--criterion", criterion, "--ranks", "2,3", "--max-iter", "20", "--json"]
-    starts = [*QUICK, "--starts", "2", "--tol", "0"]
+    starts = ["--threads", "1", "--starts", "2", "--tol", "0"]
     assert main(["choose-rank", data, *given, *starts, "--out", str(tmp_path / "o")]) == 0
     content = json.loads(capsys.readouterr().out)
     assert content["criterion"] == criterion
@@ -171,6 +171,8 @@ def test_what_words_do_not_use(
     ("given", "message"),
     [
         (["--criterion", "bound", "--loss", "frobenius"], "--loss is not used by --criterion"),
+        (["--criterion", "stability", "--splits", "3"], "--splits is not used by --criterion"),
+        (["--criterion", "bound", "--validation-fraction", "0.2"], "not take validation_fraction"),
         (["--criterion", "stability", "--ranks", "1:3"], "ranks and n_starts of at least 2"),
         (["--criterion", "words"], r"choose_rank(X, ranks)"),
     ],

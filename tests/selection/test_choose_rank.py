@@ -43,7 +43,8 @@ def test_sparse_data_are_dense_data() -> None:
 @pytest.mark.parametrize("criterion", ["held-out", "stability"])
 def test_same_bits(criterion: str) -> None:
     X = counts()
-    given = {"criterion": criterion, "loss": KL, "n_splits": 2, "n_starts": 2, "random_state": 3}
+    given = {"criterion": criterion, "loss": KL, "n_starts": 2, "random_state": 3}
+    given |= {"n_splits": 2} if criterion == "held-out" else {}
     found = [
         sf.choose_rank(X, [2, 4], n_jobs=jobs, n_threads=threads, **given).scores
         for jobs, threads in ((1, 1), (2, 2), (4, 3))
@@ -200,8 +201,33 @@ def test_progress(capsys: pytest.CaptureFixture[str]) -> None:
 )
 def test_bad_arguments(changes: dict[str, Any], error: type[Exception], message: str) -> None:
     given = {"X": np.ones((30, 20)), "ranks": [2], **QUICK}
+    if "criterion" in changes:
+        del given["n_splits"]
     with pytest.raises(error, match=message):
         sf.choose_rank(**given | changes)
+
+
+UNUSED = {  # arguments that a criterion does not use
+    "words": {"y": [0], "estimator": sf.NMF(), "X_weights": np.ones((30, 20)), "loss": KL}
+    | {"n_starts": 1, "mask_zeros": False, "rule": "best", "max_iter": 1, "tol": 9},
+    **{
+        criterion: {"n_splits": 3, "validation_fraction": 0.2, "mask_zeros": False}
+        for criterion in ("bound", "stability", "corcondia")
+    },
+}
+
+
+@each(("criterion", "name"), [(kind, name) for kind, given in UNUSED.items() for name in given])
+def test_arguments_that_a_criterion_does_not_use_are_refused(criterion: str, name: str) -> None:
+    with pytest.raises(ValueError, match=f"{criterion}' does not take {name}; leave it out"):
+        sf.choose_rank(
+            np.ones((30, 20)), [2], criterion=criterion, **{name: UNUSED[criterion][name]}
+        )
+
+
+def test_one_split_has_no_standard_error() -> None:
+    found = sf.choose_rank(amounts(), [2, 3], **QUICK | {"n_splits": 1})
+    assert any("One split has no standard error" in note for note in found.notes)
 
 
 def test_rows_of_sparse_data_have_no_weights_in_estimators() -> None:

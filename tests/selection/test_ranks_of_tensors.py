@@ -14,7 +14,8 @@ from planted_tensors import RANK, SHAPE, amounts, by_coordinates, counts
 import ssnmf_fast as sf
 
 F, KL = "frobenius", "kullback-leibler"
-QUICK: dict[str, Any] = {"n_starts": 1, "n_splits": 3, "n_threads": 1, "random_state": 0}
+QUICK: dict[str, Any] = {"n_starts": 1, "n_threads": 1, "random_state": 0}
+SPLITS: dict[str, Any] = {"held-out": {"n_splits": 3}}  # which other criteria do not have
 DATA = {F: amounts, KL: counts}
 FORMS = {"dense": np.asarray, "sparse": by_coordinates}
 CRITERIA = ("held-out", "corcondia", "stability")
@@ -26,6 +27,7 @@ CRITERIA = ("held-out", "corcondia", "stability")
 def test_planted_ranks_of_dense_and_sparse_tensors(criterion: str, loss: str) -> None:
     X = DATA[loss]()
     given = QUICK | {"n_starts": 6 if criterion == "stability" else 2, "max_iter": 200}
+    given |= SPLITS.get(criterion, {})
     dense, sparse = (
         sf.choose_rank(form(X), range(1, 5), criterion=criterion, loss=loss, **given)
         for form in FORMS.values()
@@ -78,8 +80,8 @@ def test_two_modes_by_coordinates_are_a_matrix() -> None:
 @pytest.mark.parametrize("criterion", CRITERIA)
 def test_same_bits(criterion: str) -> None:
     X = by_coordinates(counts())
-    given = {"criterion": criterion, "loss": KL, "n_splits": 2, "n_starts": 2, "random_state": 3}
-    given |= {"max_iter": 30}
+    given = {"criterion": criterion, "loss": KL, "n_starts": 2, "random_state": 3, "max_iter": 30}
+    given |= SPLITS.get(criterion, {})
     found = [
         sf.choose_rank(X, [2, 4], n_jobs=jobs, n_threads=threads, **given).scores
         for jobs, threads in ((1, 1), (2, 2), (4, 3))
@@ -116,7 +118,7 @@ def test_entries_without_weight_have_no_say(form: str, kind: str) -> None:
             range(2, 5),
             X_weights=given,
             max_iter=100,
-            **QUICK,
+            **QUICK | SPLITS["held-out"],
         )
         for value in values
     ]
@@ -129,10 +131,10 @@ def test_weights_count_in_the_errors() -> None:
     X = amounts()
     X[:, 6:] *= 10
     half = [None, np.where(np.arange(SHAPE[1]) < 6, 1.0, 0.0), None]
-    weighted = sf.choose_rank(X, [RANK], X_weights=half, **QUICK).means[0]
-    alone = sf.choose_rank(X[:, :6], [RANK], **QUICK).means[0]
+    weighted = sf.choose_rank(X, [RANK], X_weights=half, **QUICK | SPLITS["held-out"]).means[0]
+    alone = sf.choose_rank(X[:, :6], [RANK], **QUICK | SPLITS["held-out"]).means[0]
     assert weighted == pytest.approx(alone, rel=0.3)
-    assert sf.choose_rank(X, [RANK], **QUICK).means[0] > 5 * alone
+    assert sf.choose_rank(X, [RANK], **QUICK | SPLITS["held-out"]).means[0] > 5 * alone
 
 
 def test_without_zeros() -> None:
@@ -149,8 +151,8 @@ def test_without_zeros() -> None:
 def test_estimators() -> None:
     X = amounts()
     model = sf.NonnegativeCP(max_iter=500, tol=1e-6, random_state=0)
-    given = QUICK | {"n_starts": 2}
     for criterion in CRITERIA:
+        given = QUICK | {"n_starts": 2} | SPLITS.get(criterion, {})
         plain = sf.choose_rank(X, [2, 3], criterion=criterion, **given)
         own = given | {"random_state": None, "estimator": model}
         found = sf.choose_rank(X, [2, 3], criterion=criterion, **own)
@@ -182,7 +184,7 @@ def test_the_input_stays() -> None:
 def test_single_precision_and_progress(capsys: pytest.CaptureFixture[str]) -> None:
     X = amounts().astype(np.float32)
     for criterion in CRITERIA:
-        given = QUICK | {"n_starts": 2, "verbose": 1}
+        given = QUICK | {"n_starts": 2, "verbose": 1} | SPLITS.get(criterion, {})
         found = sf.choose_rank(X, [2, RANK], criterion=criterion, **given)
         assert found.rank == RANK
     shown = capsys.readouterr().err

@@ -55,6 +55,30 @@ def test_words_without_topics(seed):
     assert str(choice) == ("no topics found: the words of a text do not predict its other words")
 
 
+@each(
+    ("ranks", "text", "note"),
+    [
+        ([300], "one topic predicts hidden words as well as", "try some below 300"),
+        ([2, 4], "4 or more would do", "The best is the largest rank tried, 4: try larger ones"),
+        ([40, 60], "40 or fewer to", "try some below 40"),
+    ],
+)
+def test_no_more_is_said_than_the_ranks_show(ranks, text, note):
+    rng = np.random.default_rng(0)
+    A, S = rng.dirichlet([0.03] * 400, 12), rng.dirichlet([0.05] * 12, 800)
+    choice = choose(sp.csr_array(rng.poisson(60 * S @ A).astype(float)), ranks=ranks, n_jobs=1)
+    assert text in str(choice)
+    assert any(note in one for one in choice.notes)
+
+
+def test_data_on_disk_are_refused(tmp_path):
+    sp.save_npz(tmp_path / "X.npz", sp.csr_array(np.eye(4)), compressed=False)
+    X = sf.io.open_csr(tmp_path / "X.npz")
+    for call in (lambda: choose(X), lambda: sf.NMF("auto").fit(X)):
+        with pytest.raises(TypeError, match="X is on disk, and the choice by words"):
+            call()
+
+
 def test_counts_presence_and_weights_are_the_same_texts():
     X = texts(4, n=200)
     rng = np.random.default_rng(0)

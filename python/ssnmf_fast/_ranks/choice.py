@@ -30,6 +30,7 @@ CRITERIA = {
 # Tolerance of "near-best" if few components have good scores anyway: for a silhouette or a factor
 # match score, and for a core consistency in percent.
 _TOLERANCE = {"stability": 0.1, "corcondia": 10.0}
+_FEW = 3  # topics or fewer have to be tried to say that there are none
 _PLATEAU = 0.5  # a curve is flat if more of the ranks are within a standard error of the best
 
 
@@ -99,8 +100,12 @@ class RankChoice:
     @property
     def _in_words(self) -> str:
         if self.high == 1:
-            return "no topics found: the words of a text do not predict its other words"
-        text = f"{self.rank} topics; {self.low} to {self.high} would do"
+            if self._lowest <= _FEW:
+                return "no topics found: the words of a text do not predict its other words"
+            return "one topic predicts hidden words as well as the other ranks that were tried"
+        less = " or fewer" * (self.low == self._lowest > 2)
+        more = " or more" * (self.high == self.ranks[-1])
+        text = f"{self.rank} topics; {self.low}{less} to {self.high}{more} would do"
         if self.recurring is not None:
             text += f"\n{self.recurring} of {self.rank} topics recur in the other half of the texts"
         return text
@@ -138,17 +143,26 @@ class RankChoice:
     @property
     def notes(self) -> list[str]:
         """Warnings: the curve is flat, or the best rank is the smallest or largest."""
-        low, high = self.ranks[0], self.ranks[-1]
-        if low == high or self.high is not None:
+        low, high, words = self._lowest, self.ranks[-1], self.criterion == "words"
+        if self.ranks[0] == high:
             return []
         best = self.ranks[self._best]
         notes = []
-        if best == high:
-            near = self.criterion not in _TOLERANCE and self.rank < high
+        if self.rule == "near-best" and CRITERIA[self.criterion][2] and self.scores.shape[1] < 2:
+            notes.append("One split has no standard error: this is the best rank. Use more splits.")
+        if best == high and not (words and self.high == 1):
+            near = self.criterion == "held-out" and self.rank < high
             also = f", and {self.rank} is within one standard error of it" * near
             notes.append(f"The best is the largest rank tried, {high}{also}: try larger ones.")
-        elif self.rank == low > (2 if self.criterion == "stability" else 1):
-            notes.append(f"The chosen rank is the smallest one tried: try some below {low}.")
+        if self.rank <= low > (2 if words or self.criterion == "stability" else 1):
+            what = (
+                "The chosen rank is the smallest one tried"
+                if self.rank == low
+                else "None is chosen"
+            )
+            notes.append(f"{what}: try some below {low}.")
+        if words:  # which has a range
+            return notes
         differences = self.scores - self.scores[self._best]
         errors = np.nan_to_num(standard_errors(differences))
         alike = np.flatnonzero(self._losses - self._losses[self._best] <= errors)
@@ -159,6 +173,11 @@ class RankChoice:
                 "from the best one.".format(len(alike), len(self.ranks), *ends)
             )
         return notes
+
+    @property
+    def _lowest(self) -> int:
+        """The smallest rank tried, for words that of at least 2."""
+        return self.ranks[self.criterion == "words" and len(self.ranks) > 1]
 
     @property
     def _losses(self) -> Array:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from inspect import signature
 from itertools import islice
 from typing import Any
 
@@ -23,6 +24,14 @@ from ._held_out import Data, Fits, splits
 
 _SPLITS, _STARTS, _STABILITY_STARTS = 5, 3, 20
 MOST_RANKS = 1000
+_OF_SPLITS = ("n_splits", "validation_fraction", "mask_zeros")
+_UNUSED: dict[str, tuple[str, ...]] = {  # arguments that a criterion does not use
+    **dict.fromkeys(("bound", "stability", "corcondia"), _OF_SPLITS),
+    "words": (
+        *("y", "estimator", "X_weights", "loss", "n_starts", "mask_zeros", "rule"),
+        *("max_iter", "tol"),
+    ),
+}
 
 
 def choose_rank(
@@ -105,6 +114,11 @@ def choose_rank(
     -------
     RankChoice
 
+    Raises
+    ------
+    ValueError, TypeError
+        For bad input, and for arguments that the criterion does not use.
+
     Notes
     -----
     *held-out*: a random share of the entries is held out of the fits [1]_ and predicted.  All
@@ -123,11 +137,10 @@ def choose_rank(
     no topics.  If the gain falls after its maximum, the chosen rank is the smallest with 90 % of
     the largest gain; otherwise each doubling of the rank must add a sixth to the gain.  `low` is
     the smallest rank with 60 % of the largest gain, `high` the rank with the largest gain.  The
-    result does not estimate the number of classes.  `loss`, `rule` and the settings of fits are not
-    used.
+    result does not estimate the number of classes.
 
     *bound*: the largest lower bound of the evidence of a Bayesian model [2]_.  Nothing is held out,
-    `n_splits` is ignored, and the best model is kept.
+    and the best model is kept.
 
     *stability*: components of `n_starts` fits to all data are clustered as in :func:`consensus`;
     their mean silhouette measures how well the starts agree.  Small numbers of components are
@@ -158,6 +171,7 @@ def choose_rank(
     >>> choice.rank
     3
     """
+    given, parameters = {**locals()}, signature(choose_rank).parameters
     check_option(criterion, "criterion", tuple(CRITERIA))
     check_option(rule, "rule", ("near-best", "best"))
     words = criterion == "words"
@@ -182,14 +196,12 @@ def choose_rank(
     rng, threads = check_random_state(random_state), resolve_threads(n_threads)
     if stability and not words:
         raise ValueError(f"stability=True needs criterion='words'; got {criterion!r}.")
+    for name in _UNUSED.get(criterion, ()):
+        value, default = given[name], parameters[name].default
+        if value is not default and (default is None or value != default):
+            how = "leave it out, or use criterion='held-out'"
+            raise ValueError(f"criterion {criterion!r} does not take {name}; {how}.")
     if words:
-        others = {"y": y, "estimator": estimator, "X_weights": X_weights, "loss": loss}
-        unused = [name for name, value in others.items() if value is not None]
-        if unused:
-            raise ValueError(
-                f"criterion 'words' does not take {unused[0]}; leave it out, or use "
-                "criterion='held-out'."
-            )
         jobs = resolve_jobs(n_jobs, n_threads, n_splits)
         options: dict[str, Any] = {"n_splits": n_splits, "share": share, "stability": stability}
         return choose_by_words(X, rng, ranks=tried, n_jobs=jobs, verbose=verbose, **options)
