@@ -219,6 +219,39 @@ def test_usages_are_columns_of_obs(cells):
     np.testing.assert_array_equal(cells.obs["nmf2"], cells.obsm["X_nmf"][:, 2])
 
 
+def test_what_others_wrote_stays(cells):
+    sets = {"S_score": ["gene0", "gene1"], "G2M_score": ["gene2", "gene3"]}
+    cells.obs["S_score"] = np.linspace(0, 1, cells.n_obs)  # floats, as of scanpy
+    sfa.nmf(cells, 3, gene_sets=sets, random_state=0)
+    with pytest.raises(ValueError, match=r"other columns \['S_score'\]; give a prefix"):
+        sfa.usages_to_obs(cells)
+    np.testing.assert_array_equal(cells.obs["S_score"], np.linspace(0, 1, cells.n_obs))
+    for _ in range(2):  # earlier columns are replaced
+        sfa.usages_to_obs(cells, prefix="of_")
+    cells.obsm["X_pca"] = np.ones((cells.n_obs, 2))
+    cells.uns["neighbors"] = {"params": {}}
+    for key in ("pca", "neighbors"):
+        for call in (sfa.nmf, sfa.consensus, lambda a, r, **g: sfa.choose_rank(a, [r], **g)):
+            with pytest.raises(ValueError, match="of another tool; give another key_added"):
+                call(cells, 2, key_added=key)
+        with pytest.raises(ValueError, match="of another tool; give another key_added"):
+            sfa.map_to(cells, cells, key_added=key)
+
+
+@pytest.mark.parametrize("kind", ["cells", "numbers", "one"])
+def test_batches_are_groups_of_cells(cells, kind):
+    n = cells.n_obs
+    values = {"cells": cells.obs_names, "numbers": np.linspace(0, 1, n), "one": np.arange(n) // 9}
+    cells.obs["b"] = values[kind]
+    if kind == "one":
+        cells.obs.loc[cells.obs_names[0], "b"] = -1
+        with pytest.warns(UserWarning, match=r"one cell in 1 of \d+ batches: its profile"):
+            sfa.nmf(cells, 2, batch_key="b", max_iter=2, tol=0)
+    else:
+        with pytest.raises(ValueError, match=r"one cell in \d+ of \d+ batches; expected groups"):
+            sfa.nmf(cells, 2, batch_key="b")
+
+
 def test_columns_of_obs_have_the_names_of_gene_sets(cells):
     sets = {"T": ["gene0", "gene1"], "batch": ["gene2", "gene3"]}
     sfa.nmf(cells, 3, gene_sets=sets, key_added="named", random_state=0)

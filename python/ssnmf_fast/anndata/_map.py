@@ -14,7 +14,6 @@ from .._common.text import listed
 from .._common.warn import warn_user
 from .._data.border import check_factor, check_option
 from .._models.represent import represent
-from .._version import __version__
 from ..selection import Consensus
 from . import _source
 from ._source import MEMORY, Folder, Source, documented
@@ -98,6 +97,7 @@ def map_to(
         raise ValueError(
             f"adata.varm[{key_added!r}] has programs of its own cells; give another key_added."
         )
+    _source.require_own(adata, key_added)
     A, named, programs, scales, of_reference = _programs(reference, key, genes)
     _source.require_unique(adata)
     places = np.asarray(adata.var_names.get_indexer(named))
@@ -126,7 +126,7 @@ def map_to(
     params = {"layer": source.layer, "scale": scale, "n_genes": len(places)}
     params |= _source.plain_parameters(loss=loss)
     about = {"params": params, "names": np.array(programs, dtype=object)}
-    adata.uns[key_added] = {**about, "version": __version__}
+    _source.write_about(adata, key_added, **about)
     return adata if copy else None
 
 

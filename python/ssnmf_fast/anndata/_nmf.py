@@ -14,11 +14,11 @@ from anndata import AnnData
 
 from .._common.arrays import Array, LossName, Seed, Solver
 from .._common.text import nfc
+from .._common.warn import warn_user
 from .._data.arrays import scale_rows
 from .._data.border import check_integer
 from .._data.csr_file import CsrFile, bytes_of
 from .._topics import divide_by_sums
-from .._version import __version__
 from ..estimators import NMF, SeededTopics
 from ..selection import Consensus, RankChoice
 from ..selection import choose_rank as choose_rank_of
@@ -107,6 +107,7 @@ def nmf(
     batches = None if batch_key is None else _batches_of(adata, batch_key)
     of_batches = [] if batches is None else [str(name) for name in batches.categories]
     sets = None if gene_sets is None else _known_sets(adata, gene_sets, rank)
+    _source.require_own(adata, key_added)
     adata = _source.writable(adata, copy)
     given: dict[str, Any] = {"loss": loss, "solver": solver, "max_iter": max_iter, "tol": tol}
     parameters = {"n_components": rank, **given, **plain_parameters(batch_key=batch_key)}
@@ -168,7 +169,7 @@ def _write_programs(
     if batches:
         adata.varm[f"{key}_batches"] = np.ascontiguousarray(columns[:, rank:])
         about["batches"] = np.array(batches, dtype=object)
-    adata.uns[key] = {**about, "version": __version__, **facts}
+    _source.write_about(adata, key, **about, **facts)
 
 
 def usages_to_obs(
@@ -196,7 +197,7 @@ def usages_to_obs(
     Raises
     ------
     ValueError
-        If `adata` does not have these results, or has such a column that does not hold floats.
+        If `adata` does not have these results, or has such a column from elsewhere.
 
     Examples
     --------
@@ -217,11 +218,12 @@ def usages_to_obs(
     if shares:
         usages = divide_by_sums(usages).astype(usages.dtype)
     names = [f"{prefix or ''}{name}" for name in adata.uns[key]["names"]]
-    # Floats are earlier usages, and are replaced; other columns may be annotations.
-    if taken := [one for one in names if one in adata.obs and adata.obs[one].dtype.kind != "f"]:
+    written = list(adata.uns[key].get("obs_columns", ()))
+    if taken := [one for one in names if one in adata.obs and one not in written]:
         raise ValueError(f"adata.obs already has other columns {taken}; give a prefix.")
     for name, column in zip(names, usages.T, strict=True):
         adata.obs[name] = column
+    adata.uns[key]["obs_columns"] = np.array([*dict.fromkeys(written + names)], dtype=object)
     return names
 
 
@@ -237,6 +239,12 @@ def _batches_of(adata: AnnData, batch_key: str) -> pd.Categorical:
         raise ValueError(f"{where} has values that are equal as text, such as 1 and '1'.")
     if len(batches.categories) < 2:
         raise ValueError(f"{where} has the same value for all cells; leave batch_key out.")
+    counts = np.bincount(batches.codes)
+    if alone := int(np.count_nonzero(counts == 1)):
+        text = f"{where} has one cell in {alone} of {len(counts)} batches"
+        if 2 * alone > len(counts):
+            raise ValueError(f"{text}; expected groups of cells, such as donors or samples.")
+        warn_user(f"{text}: its profile explains that cell alone.", UserWarning)
     return batches
 
 
@@ -339,6 +347,8 @@ def consensus(
     rank = check_integer(n_components, "n_components", 1)
     selection = layer, use_highly_variable, mask_var, scale, memory, temporary_folder
     check_file_name(cnmf_name, "cnmf_name")
+    _source.require_annotated(adata, "adata")
+    _source.require_own(adata, key_added)
     with selected_data(adata, *selection) as data:
         factors = _source.factors_of_size(data.source)  # this checks all genes
         result = consensus_of(data.X, rank, random_state=random_state, **options)
@@ -420,6 +430,8 @@ def choose_rank(
     3
     """
     selection = layer, use_highly_variable, mask_var, scale, memory, temporary_folder
+    _source.require_annotated(adata, "adata")
+    _source.require_own(adata, key_added)
     with selected_data(adata, *selection) as data:
         if isinstance(data.X, CsrFile) and options.get("criterion") != "stability":
             size = f"{bytes_of(data.X.nnz, data.X.dtype) / 2**30:.1f} GiB"
@@ -428,7 +440,7 @@ def choose_rank(
                 " Give more memory, or some of the cells, such as adata[::10].to_memory()."
             )
         choice = choose_rank_of(data.X, ranks, random_state=random_state, **options)
-    about = ("rank", "means", "standard_errors", "criterion")
-    adata.uns[key_added] = {name: getattr(choice, name) for name in about}
-    adata.uns[key_added]["ranks"] = np.array(choice.ranks)
+    about = {name: getattr(choice, name) for name in ("rank", "means", "standard_errors")}
+    about |= {"criterion": choice.criterion, "ranks": np.array(choice.ranks)}
+    _source.write_about(adata, key_added, **about)
     return choice

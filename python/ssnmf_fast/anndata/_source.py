@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
@@ -24,6 +24,7 @@ from .._common.warn import warn_user
 from .._data.arrays import inspect_sparse, require_real, with_values
 from .._data.border import check_integer, check_matrix
 from .._data.csr_file import CsrFile, RowCollector, bytes_of, equal_blocks
+from .._version import __version__
 
 Folder: TypeAlias = "str | PathLike[str] | None"
 
@@ -255,6 +256,22 @@ def gene_numbers(adata: AnnData, genes: Iterable[str], where: str) -> Array:
     if len(unknown) == len(names):
         raise ValueError(f"{where} has no gene that is in adata.var_names; give one or more.")
     return places[places >= 0]
+
+
+def require_own(adata: AnnData, key: str) -> None:
+    """Raise ValueError if the results of a key would replace those of another tool."""
+    places = ("obsm", f"X_{key}"), ("varm", key), ("uns", key)
+    taken = [f"{part}[{name!r}]" for part, name in places if name in getattr(adata, part)]
+    about = adata.uns.get(key)
+    if taken and not (isinstance(about, Mapping) and "version" in about):
+        raise ValueError(f"adata.{taken[0]} is of another tool; give another key_added.")
+
+
+def write_about(adata: AnnData, key: str, **about: Any) -> None:
+    """Write facts about results; keep the names of their columns of `obs`."""
+    earlier = adata.uns.get(key, {})
+    kept = {name: earlier[name] for name in ("obs_columns",) if name in earlier}
+    adata.uns[key] = {**about, "version": __version__, **kept}
 
 
 def require_unique(adata: AnnData) -> None:
