@@ -345,3 +345,21 @@ def test_a_fit_with_names_is_verified_with_the_table_in_any_order():
 def test_names_of_the_fit_in_another_order_are_refused(call):
     with pytest.raises(ValueError, match="feature_names has the names of the fit in another order"):
         call(NAMES[::-1])
+
+
+TENSOR = np.ones((3, 4, 2))
+SWAPPED = {  # calls with the data in the place of the rank
+    "tensor": lambda: sf.factorize_tensor(3, n_components=TENSOR),
+    "factorize": lambda: sf.factorize(3, n_components=X),
+    "NMF": lambda: sf.NMF(X).fit(3),
+    "NMF and X": lambda: sf.NMF(X).fit(X),
+    "NonnegativeCP": lambda: sf.NonnegativeCP(TENSOR).fit(TENSOR),
+    "consensus": lambda: sf.consensus(3, X),
+    "complete": lambda: sf.complete(X, n_components=X),
+}
+
+
+@each("name", SWAPPED)
+def test_swapped_arguments_are_named(name):
+    with pytest.raises((TypeError, ValueError), match=r"in another order\?|in the place of X\?"):
+        SWAPPED[name]()

@@ -13,9 +13,11 @@ import numpy as np
 import pytest
 from absent_packages import hide
 from each import each
+from sklearn import decomposition
 from topic_tables import Topics, make_topics
 
 import ssnmf_fast as sf
+import ssnmf_fast.sklearn as drop_in
 from ssnmf_fast import plotting
 
 matplotlib = pytest.importorskip("matplotlib")
@@ -409,3 +411,45 @@ class TestTopicTree:
     def test_refuses_what_is_no_tree(self) -> None:
         with pytest.raises(TypeError, match="tree must be a TopicTree"):
             plotting.topic_tree(small_tree().model)
+
+
+DATA = np.random.default_rng(0).poisson(1.0, (40, 12)) + 0.1
+FIT = {"max_iter": 3, "random_state": 0}
+MODELS = {
+    "NMF": lambda: sf.NMF(2, tol=0, **FIT).fit(DATA),
+    "sklearn.NMF": lambda: drop_in.NMF(2, tol=0, **FIT).fit(DATA),
+    "their NMF": lambda: decomposition.NMF(2, tol=0, max_iter=9).fit(DATA),
+    "LDA": lambda: decomposition.LatentDirichletAllocation(2, max_iter=3).fit(DATA),
+    "imputer": lambda: sf.LowRankImputer(2).fit(np.where(DATA > 3, np.nan, DATA)),
+    "CP": lambda: sf.NonnegativeCP(2, tol=0, **FIT).fit(DATA),
+    "classifier": lambda: sf.SSNMFClassifier(2, tol=0, **FIT).fit(DATA, np.arange(40) % 2),
+    "recommender": lambda: sf.Recommender(2).fit(list("aabbccdd"), list("xyxzyzwx")),
+    "factorization": lambda: sf.factorize(DATA, n_components=2, tol=0, **FIT),
+    "tree": lambda: sf.trees.topic_tree(DATA, [2, 3], random_state=0),
+    "unfitted": lambda: sf.NMF(2),
+    "None": lambda: None,
+}
+WITH_CLASSES = ("NMF", "sklearn.NMF", "their NMF", "LDA", "classifier")
+PICTURES = {
+    **{name: getattr(plotting, name) for name in plotting.__all__},
+    "label_map": lambda model: plotting.label_map(model, np.arange(40) % 2),
+    "representation_map": lambda model: plotting.representation_map(model, np.arange(40) % 2),
+    "image_grid": lambda model: plotting.image_grid(model, (3, 4)),
+    "class_map of samples": lambda m: plotting.class_map(m, X=DATA, y=np.arange(40) % 2),
+}
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore::FutureWarning")
+@each("kind", MODELS)
+def test_models_are_drawn_or_refused(kind):
+    model = MODELS[kind]()
+    for name, draw in PICTURES.items():
+        try:
+            drawn = draw(model)
+        except (TypeError, ValueError) as error:
+            text = str(error)
+            assert any(word in text for word in ("must", "expected", "has no", "give")), text
+            assert name != "class_map of samples" or kind not in WITH_CLASSES
+        else:
+            assert drawn.axes

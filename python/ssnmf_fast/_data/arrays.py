@@ -71,6 +71,9 @@ def as_array(
     except ValueError as error:
         what = "rows of different lengths; give all rows the same number of values"
         raise ValueError(f"{name} has {what}.") from error
+    if array.ndim == 0 and name == "X" and array.dtype.kind in "biuf":
+        how = "Are its arguments in another order? The data are X"
+        raise ValueError(f"X must be an array; got {short(values)}. {how}.")
     if array.ndim == 0 and array.dtype.kind in "OSU":
         how = f" Call {name}.collect() first." if hasattr(values, "collect") else ""
         raise TypeError(f"{name} must be an array; got {type(values).__name__}.{how}")

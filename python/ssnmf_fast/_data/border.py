@@ -37,7 +37,9 @@ def check_option(value: object, name: str, options: Sequence[str]) -> str:
 
 def check_integer(value: object, name: str, minimum: int, maximum: int | None = None) -> int:
     if isinstance(value, bool) or not isinstance(value, numbers.Integral):
-        raise TypeError(f"{name} must be an integer; got {short(value)} ({type(value).__name__}).")
+        how = " Is it in the place of X?" * (getattr(value, "ndim", 0) > 1)
+        got = f"{short(value)} ({type(value).__name__})"
+        raise TypeError(f"{name} must be an integer; got {got}.{how}")
     if value < minimum:
         raise ValueError(f"{name} must be at least {minimum}; got {value}.")
     if maximum is not None and int(value) > maximum:

@@ -100,10 +100,14 @@ def class_map(
             f"model must be a fitted estimator if X and y are given; got {model!r:.80}."
         )
     if X is not None:
-        S, indicators, own = style.check_samples(model.transform(X), y, unlabeled)
+        S = model.transform(X)
+        if np.shape(S)[1:] != (len(model.components_),):
+            raise TypeError(f"model must represent samples by topics; got {model!r:.80}.")
+        S, indicators, own = style.check_samples(S, y, unlabeled)
         table = class_means(topic_shares(S, model.components_), indicators)
     else:
-        own, matrix = model._class_shares() if fitted_model else (None, model)
+        shares_of = getattr(model, "_class_shares", lambda: (None, None if fitted_model else model))
+        own, matrix = shares_of()
         if matrix is None:
             name = type(model).__name__
             raise ValueError(f"{name} has no matrix of topics over classes; give X and y.")
@@ -111,7 +115,7 @@ def class_map(
     if classes is None:
         classes = range(table.shape[1]) if own is None else own
     columns = style.check_names(classes, "classes", table.shape[1], "class")
-    if topics is None and fitted_model:
+    if topics is None and hasattr(model, "topics"):  # models of scikit-learn have no names
         topics = [topic.name for topic in model.topics(n_terms=1)]
         topics = topics if all(topics) else None
     meaning = "share of the class\nin the topic"
