@@ -232,9 +232,9 @@ def test_what_others_wrote_stays(cells):
     cells.uns["neighbors"] = {"params": {}}
     for key in ("pca", "neighbors"):
         for call in (sfa.nmf, sfa.consensus, lambda a, r, **g: sfa.choose_rank(a, [r], **g)):
-            with pytest.raises(ValueError, match="of another tool; give another key_added"):
+            with pytest.raises(ValueError, match="from another tool; give another key_added"):
                 call(cells, 2, key_added=key)
-        with pytest.raises(ValueError, match="of another tool; give another key_added"):
+        with pytest.raises(ValueError, match="from another tool; give another key_added"):
             sfa.map_to(cells, cells, key_added=key)
 
 

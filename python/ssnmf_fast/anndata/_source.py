@@ -264,7 +264,7 @@ def require_own(adata: AnnData, key: str) -> None:
     taken = [f"{part}[{name!r}]" for part, name in places if name in getattr(adata, part)]
     about = adata.uns.get(key)
     if taken and not (isinstance(about, Mapping) and "version" in about):
-        raise ValueError(f"adata.{taken[0]} is of another tool; give another key_added.")
+        raise ValueError(f"adata.{taken[0]} comes from another tool; give another key_added.")
 
 
 def write_about(adata: AnnData, key: str, **about: Any) -> None:

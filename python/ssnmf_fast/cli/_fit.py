@@ -298,8 +298,11 @@ _RANK_FILES = {
 _UNUSED = {"stability": {"splits", "validation_fraction", "only_nonzeros"}}
 _UNUSED["bound"] = {*_UNUSED["stability"], "rule"}
 _UNUSED["words"] = {"only_nonzeros", "rule"}
-_REFUSED = {"words": ("loss", "starts", "only_nonzeros", "max_iter", "tol")}
-_REFUSED |= {"stability": ("splits", "only_nonzeros"), "bound": ("loss", "splits", "only_nonzeros")}
+_REFUSED: dict[str, tuple[str, ...]] = {
+    "words": ("loss", "starts", "only_nonzeros", "max_iter", "tol"),
+    "bound": ("loss", "splits", "only_nonzeros"),
+    "stability": ("splits", "only_nonzeros"),
+}
 _SAME = ("criterion", "loss", "rule", "validation_fraction", "max_iter", "tol")
 _PARAMETERS = {**{name: name for name in _SAME}, "splits": "n_splits", "starts": "n_starts"}
 _PARAMETERS |= {"seed": "random_state", "threads": "n_threads"}

@@ -111,7 +111,8 @@ class OnCluster(FactorizationBase):
     _client: Client | None = None  # of the fit, if it was given
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: v for name, v in super().__getstate__().items() if name != "_client"}
+        state: dict[str, Any] = super().__getstate__()  # type: ignore[misc]
+        return {name: value for name, value in state.items() if name != "_client"}
 
     def fit(
         self: Self,

@@ -26,7 +26,8 @@ _SPLITS, _STARTS, _STABILITY_STARTS = 5, 3, 20
 MOST_RANKS = 1000
 _OF_SPLITS = ("n_splits", "validation_fraction", "mask_zeros")
 _UNUSED: dict[str, tuple[str, ...]] = {  # arguments that a criterion does not use
-    **dict.fromkeys(("bound", "stability", "corcondia"), _OF_SPLITS),
+    **dict.fromkeys(("bound", "stability"), _OF_SPLITS),
+    "corcondia": (*_OF_SPLITS, "X_weights"),
     "words": (
         *("y", "estimator", "X_weights", "loss", "n_starts", "mask_zeros", "rule"),
         *("max_iter", "tol"),
@@ -171,7 +172,7 @@ def choose_rank(
     >>> choice.rank
     3
     """
-    given, parameters = {**locals()}, signature(choose_rank).parameters
+    called, parameters = {**locals()}, signature(choose_rank).parameters
     check_option(criterion, "criterion", tuple(CRITERIA))
     check_option(rule, "rule", ("near-best", "best"))
     words = criterion == "words"
@@ -197,7 +198,7 @@ def choose_rank(
     if stability and not words:
         raise ValueError(f"stability=True needs criterion='words'; got {criterion!r}.")
     for name in _UNUSED.get(criterion, ()):
-        value, default = given[name], parameters[name].default
+        value, default = called[name], parameters[name].default
         if value is not default and (default is None or value != default):
             how = "leave it out, or use criterion='held-out'"
             raise ValueError(f"criterion {criterion!r} does not take {name}; {how}.")
@@ -211,7 +212,7 @@ def choose_rank(
         estimator = clone(estimator).set_params(**border.by_name(X, **estimator.get_params(False)))
     search = Search(tried, n_splits, n_starts, n_jobs, n_threads, verbose)
     tensor = _is_tensor(X, estimator)
-    _check_combination(tensor, criterion, y, X_weights, estimator)
+    _check_combination(tensor, criterion, y, estimator)
     if criterion == "stability" and (n_starts < 2 or (tried[0] < 2 and not tensor)):
         needed = "n_starts" if tensor else "ranks and n_starts"
         given = n_starts if tensor else f"{tried[0]} and {n_starts}"
@@ -244,9 +245,7 @@ def _is_tensor(X: Any, estimator: BaseEstimator | None) -> bool:
     return n_modes > 2 or (not hasattr(X, "tocoo") and coordinate_parts(X, "X") is not None)
 
 
-def _check_combination(
-    tensor: bool, criterion: str, y: VectorLike, X_weights: WeightsLike, estimator: object
-) -> None:
+def _check_combination(tensor: bool, criterion: str, y: VectorLike, estimator: object) -> None:
     """Raise an error for arguments that do not go together."""
     of_core, plain = criterion == "corcondia", estimator is None
     refused = {
@@ -254,8 +253,6 @@ def _check_combination(
         "criterion='bound' is not available for tensors; use 'held-out', 'corcondia' or "
         "'stability'.": tensor and criterion == "bound",
         "criterion='corcondia' is only available for tensors.": of_core and not tensor,
-        "criterion 'corcondia' does not take X_weights; mark missing entries by NaN in a dense X, "
-        "or use criterion='held-out'.": of_core and X_weights is not None,
         "y needs an estimator that takes labels, for example estimator=SSNMFClassifier(); give "
         "one, or leave y out.": plain and y is not None and criterion != "bound",
         "criterion='stability' fits plain factorizations and does not take an estimator; give "
