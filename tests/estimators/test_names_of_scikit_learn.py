@@ -6,6 +6,7 @@ from inspect import signature
 
 import numpy as np
 import pytest
+from each import each
 from scipy.special import kl_div
 from sklearn.base import clone
 
@@ -102,3 +103,29 @@ def test_subclasses_have_the_signature_of_their_constructor():
     assert clone(Shuffled(3, shuffle=True)).shuffle
     with pytest.raises(TypeError, match="is called loss here"):
         plain(beta_loss="frobenius")
+
+
+@each(
+    ("of_model", "of_fit"),
+    [
+        ({}, {}),
+        ({"penalties": []}, {}),
+        ({"A_support": np.ones((3, 12))}, {}),
+        ({"n_starts": 2, "dtype": "float32"}, {}),
+        ({}, {"covariates": np.ones((30, 1))}),
+        ({"penalties": sf.penalties.L1(0.05)}, {}),
+        ({"penalties": {"A": [sf.penalties.L2(0.05)]}}, {}),
+        ({}, {"X_weights": sf.weights.outer(rows=np.full(30, 4.0))}),
+        ({}, {"X_weights": np.ones((30, 12))}),
+    ],
+)
+def test_reconstruction_error_is_a_norm_or_not_there(X, of_model, of_fit):
+    model = sf.NMF(3, random_state=0, **of_model).fit(X, **of_fit)
+    if of_model.get("penalties") or "X_weights" in of_fit:
+        with pytest.raises(AttributeError, match="reconstruction_err_ needs a fit without"):
+            _ = model.reconstruction_err_
+        return
+    norm = np.linalg.norm(X - model.representation_ @ model.components_)
+    assert model.reconstruction_err_ == pytest.approx(norm, rel=1e-6)
+    model.set_params(loss="kullback-leibler")  # not that of the fit
+    assert model.reconstruction_err_ == pytest.approx(norm, rel=1e-6)

@@ -101,7 +101,8 @@ components_ : ndarray, shape (r, m)
 n_components_ : int
     Number of components.
 reconstruction_err_ : float
-    Norm of ``X - representation_ @ components_``; for another loss, the root of twice the loss.
+    Norm of ``X - representation_ @ components_`` (without NaN); for another loss, the root of twice
+    the loss.  Not available after a fit with weights or penalties, whose objective is another.
 label_components_ : ndarray, shape (r, k)
     Factor B: weights of the components in the classes or targets.
 refitted_label_components_ : ndarray, shape (r, k)

@@ -126,10 +126,16 @@ class NMF(BatchLearner):
     @property
     def reconstruction_err_(self) -> float:
         """Norm of ``X - representation_ @ components_``, or the root of twice another loss."""
-        if not hasattr(self, "representation_") or not self.objective_:
+        receipt = getattr(self, "receipt_", None)
+        if receipt is None:
             raise AttributeError("reconstruction_err_ is available only after fit.")
-        factor = 1 if loss_named(self.loss, "loss").quadratic else 2
-        return math.sqrt(factor * self.objective_[-1][1])
+        given = {"X_weights": True, "penalties": bool(self.penalties)}  # without penalties=[]
+        if found := [name for name, some in given.items() if some and name in receipt.inputs]:
+            hint = "See objective_, or score with the same weights."
+            raise AttributeError(f"reconstruction_err_ needs a fit without {found[0]}. {hint}")
+        loss = receipt.settings["loss"]
+        factor = 1 if loss_named(self.loss if loss == "given" else loss, "loss").quadratic else 2
+        return math.sqrt(factor * max(0.0, receipt.objective))
 
     def _learn(
         self, X: Any, y: Any, *, X_weights: WeightsLike = None, covariates: VectorLike = None
