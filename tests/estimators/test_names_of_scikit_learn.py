@@ -114,7 +114,7 @@ def test_subclasses_have_the_signature_of_their_constructor():
         ({"n_starts": 2, "dtype": "float32"}, {}),
         ({}, {"covariates": np.ones((30, 1))}),
         ({"penalties": sf.penalties.L1(0.05)}, {}),
-        ({"penalties": {"A": [sf.penalties.L2(0.05)]}}, {}),
+        ({"penalties": {"A": sf.penalties.L1(0.01), "S": [sf.penalties.L2(0.05)]}}, {}),
         ({}, {"X_weights": sf.weights.outer(rows=np.full(30, 4.0))}),
         ({}, {"X_weights": np.ones((30, 12))}),
     ],
