@@ -74,6 +74,28 @@ class BatchStatistics:
                 sums[name] = left if now is None else left + now
         return BatchStatistics(**sums)
 
+    def arrays(self, name: str, rank: int) -> dict[str, Array]:
+        """Return the statistics of a factor without padding, as arrays by name."""
+        parts = {part: array for part, array in vars(self).items() if array is not None}
+        cuts = {part: array[: rank if part == "K" else None, :rank] for part, array in parts.items()}
+        return {f"{part}{name}": array for part, array in cuts.items()}
+
+    @classmethod
+    def of_arrays(cls, F: Array, name: str, arrays: Mapping[str, Array]) -> BatchStatistics:
+        """Return statistics of F, (m, r), from :meth:`arrays`; raise ValueError for wrong shapes."""
+        one = cls(arrays[f"b{name}"], arrays.get(f"a{name}"), arrays.get(f"K{name}"))
+        (m, r), found = F.shape, {part: one.shape for part, one in vars(one).items() if one is not None}
+        wanted = {"b": [(m, r)], "a": [(m, r), (1, r)], "K": [(r, r)]}  # a has a row for even weights
+        if len(found) < 2 or any(shape not in wanted[part] for part, shape in found.items()):
+            raise ValueError("the saved statistics of batches do not have the shapes of the factors")
+        return one
+
+    def padded(self) -> BatchStatistics:
+        b, a, K = (None if one is None else padded(one, one.dtype) for one in vars(self).values())
+        assert b is not None
+        K = None if K is None else np.pad(K, ((0, K.shape[1] - len(K)), (0, 0)))
+        return BatchStatistics(b, a, K)
+
 
 @dataclass
 class Online:
@@ -87,7 +109,6 @@ class Online:
     rank: int
     settings: dict[str, Any]  # the same for all batches
     weight: float | None = None  # of the supervision; None until the first batch balances it
-    n_steps: int = 0
     mean_loss: float = 0.0  # per sample, with the weights of the sums
     support: dict[str, Array] = field(default_factory=dict)  # where factors move, as bits
     target_sums: Array | None = None  # of the rows of S, with the weights of each target (k x r)
@@ -95,12 +116,39 @@ class Online:
     _statistics: dict[str, BatchStatistics] = field(default_factory=dict)
 
     @classmethod
-    def resume(cls, A: Array, B: Array | None) -> Online:
-        """Start from a dictionary (r x m) and a classifier (r x k)."""
-        factors = {"A": padded(A.T, A.dtype)}
-        if B is not None:
-            factors["B"] = padded(B.T, A.dtype)
-        return cls(factors, A.shape[0], {"n_components": A.shape[0]})
+    def resume(
+        cls,
+        A: Array,
+        B: Array | None,
+        arrays: Mapping[str, Array] | None,
+        settings: Mapping[str, Any],
+    ) -> Online:
+        """Start from a dictionary (r x m), a classifier (r x k), and :meth:`arrays` of batches."""
+        factors = {name: padded(F.T, A.dtype) for name, F in (("A", A), ("B", B)) if F is not None}
+        made = cls(factors, A.shape[0], {"n_components": A.shape[0]} | dict(settings))
+        if arrays is None:
+            return made
+        if arrays.keys() < {"counts", "bA"} or arrays["counts"].shape != (1, 2):
+            raise ValueError("the saved statistics of batches are incomplete")
+        made._seen, made.mean_loss = arrays["counts"][0].tolist()
+        made.weight = float(arrays["weight"][0, 0]) if "weight" in arrays else None
+        for name, F in (("A", A), ("B", B)):
+            if F is not None and f"b{name}" in arrays:
+                made._statistics[name] = BatchStatistics.of_arrays(F.T, name, arrays).padded()
+        if (sums := arrays.get("target_sums")) is not None:
+            made.target_sums = padded(sums, sums.dtype)
+        return made
+
+    def arrays(self) -> dict[str, Array]:
+        """Return the statistics of batches, as arrays by name."""
+        arrays = {"counts": np.array([[self._seen, max(0.0, self.mean_loss)]])}
+        for name, one in self._statistics.items():
+            arrays |= one.arrays(name, self.rank)
+        if self.weight is not None:
+            arrays["weight"] = np.array([[self.weight]])
+        if self.target_sums is not None:
+            arrays["target_sums"] = self.target_sums[:, : self.rank]
+        return arrays
 
     def array(self, name: str) -> Array:
         """Return a copy of A or B as (r x m) or (r x k)."""
@@ -154,7 +202,6 @@ class Online:
             self.target_sums = new + new.dtype.type(keep) * past_sums
         self._seen = keep * self._seen + n
         self.mean_loss += (value - n * self.mean_loss) / (self._seen or 1.0)
-        self.n_steps += 1
 
 
 def follow(F: Array, sums: BatchStatistics, term: Term, support: Array | None = None) -> None:
@@ -212,15 +259,13 @@ def learn_batch(
     lift: Array | None = None,
     counted: Array | None = None,
 ) -> Online:
-    """Learn from a batch, the first if `online` is None; return a new object."""
+    """Learn from a batch, the first if `online` is None; return the changed or new object."""
     refuse_on_disk(X, "partial_fit")
     rank = check_integer(n_components, "n_components", 1)
     keep = check_real(forget_factor, "forget_factor", maximum=1)
     threads = resolve_threads(n_threads)
     weight = check_weight(supervision_weight)
     if online is not None:
-        factors = {name: F.copy() for name, F in online.factors.items()}
-        online = replace(online, factors=factors, settings=dict(online.settings))
         X = X.astype(online.factors["A"].dtype, copy=False)
     X = check_data(X, threads)
     data, labels = terms(X, y, loss, supervision_loss, X_weights, y_weights, threads)
@@ -236,7 +281,7 @@ def learn_batch(
         if y is None and isinstance(init, str):
             warn_of_rank(rank, X.shape[1], "the number of features")
         _, A, B = start(init, X, data, labels, rank, rng, known, X_weights)
-        online = Online.resume(A, B)
+        online = Online.resume(A, B, None, {})
     online.settings = settings | online.settings
     refuse_changes(settings, online.settings)
     if online.weight is None:
@@ -297,7 +342,7 @@ class Stream:
         """Return the statistics of slices, as arrays by name."""
         arrays = {"counts": np.array([[self.n_slices, self.seen, self.mean_loss]])}
         for k, one in enumerate(self.sums):
-            arrays |= {f"{name}{k}": part for name, part in vars(one).items() if part is not None}
+            arrays |= one.arrays(str(k), self.factors[k].shape[1])
         return arrays
 
     @classmethod
@@ -307,16 +352,7 @@ class Stream:
         if not wanted <= arrays.keys() or arrays["counts"].shape != (1, 3):
             raise ValueError("the saved statistics of the slices are incomplete")
         n_slices, seen, mean_loss = arrays["counts"][0].tolist()
-        sums = []
-        for k, F in enumerate(factors):
-            one = BatchStatistics(arrays[f"b{k}"], arrays.get(f"a{k}"), arrays.get(f"K{k}"))
-            sides = one.b.shape, F.shape if one.a is None else one.a.shape
-            square = F.shape[1:] * 2 if one.K is None else one.K.shape
-            if sides != (F.shape, F.shape) or square != F.shape[1:] * 2:
-                raise ValueError(
-                    "the saved statistics of the slices do not have the shapes of the factors"
-                )
-            sums.append(one)
+        sums = (BatchStatistics.of_arrays(F, str(k), arrays) for k, F in enumerate(factors))
         return cls(tuple(factors), tuple(sums), int(n_slices), seen, mean_loss)
 
     def learn(
@@ -340,11 +376,7 @@ class Stream:
         n_slices = self.n_slices + X.shape[0]
         curved = term.gram and term.form.equal_rows
         left = min(keep ** X.shape[0], self.n_slices / n_slices)
-        past, more = [], stored[0].shape[1] - rank
-        for one in self.sums:
-            a = None if one.a is None else np.pad(one.a, ((0, 0), (0, more)))
-            K = None if one.K is None else np.pad(one.K, (0, more))
-            past.append(BatchStatistics(np.pad(one.b, ((0, 0), (0, more))), a, K))
+        past = [one.padded() for one in self.sums]
         if not curved:  # multiplicative steps hardly increase tiny entries
             for F in stored[1:]:
                 np.maximum(F, _AWAKE * F.mean(axis=0), out=F)

@@ -307,8 +307,7 @@ def _put_together(described: dict[str, Any], arrays: dict[str, Array]) -> Any:
     model = _with_parameters(kind, described["parameters"])
     for key, value in values.items():
         setattr(model, key, table[key].restored(value))
-    if hasattr(model, "_check_loaded"):
-        model._check_loaded()
+    model._check_loaded()
     return model
 
 

@@ -25,7 +25,7 @@ from .._data.arrays import DataLike, check_dtype, refuse_on_disk
 from .._data.csr_file import CsrFile
 from .._data.threads import resolve_jobs, resolve_threads
 from .._models.factorize import Factorization, factorize
-from .._models.online import Stream
+from .._models.online import Online, Stream
 from .._models.receipts import Check, factorization_check
 from .._models.represent import explained_deviance, represent
 from .._ranks.words import choose_by_words
@@ -39,7 +39,7 @@ DTYPES = (np.float64, np.float32)  # data of other dtypes are converted to the f
 _LEARNING = ("fit", "fit_transform", "partial_fit")
 _SIZED = ("init", "A_support", "fixed_components")  # parameters that may have a row per component
 _INPUTS = ("A_support", "fixed_components", "penalties")  # inputs of factorize that are parameters
-_OF_BATCHES = ("_online", "_offset", "_weight_of_labeled")
+_OF_BATCHES = ("stream_statistics_", "stream_settings_", "_offset", "_weight_of_labeled")
 _OF_EARLIER_FITS = (*_OF_BATCHES, "refitted_label_components_", "topic_names_", "receipt_")
 
 Self = TypeVar("Self", bound="FactorizationBase")
@@ -70,6 +70,9 @@ class Estimator(TransformerMixin, BaseEstimator):
         for group, flag in self._tags.items():
             setattr(getattr(tags, group), flag, True)
         return tags
+
+    def _check_loaded(self) -> None:
+        """Raise ValueError if loaded attributes do not fit together."""
 
     def _arguments(self, function: Callable[..., Any] = factorize) -> dict[str, Any]:
         names = signature(function).parameters
@@ -163,7 +166,7 @@ def score_labeled(
     return float(metric(truth, predicted[labeled], sample_weight=sample_weight))
 
 
-def keep_stream(model: Any, stream: Stream) -> None:
+def keep_stream(model: Any, stream: Online | Stream) -> None:
     """Set the attributes that count the calls of `partial_fit`."""
     earlier = model.objective_ if hasattr(model, "stream_statistics_") else []
     model.n_iter_ = model.n_iter_ + 1 if earlier else 1

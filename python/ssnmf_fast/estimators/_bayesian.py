@@ -86,7 +86,7 @@ class BayesianBase(FactorizationBase):
     _saved: ClassVar = {
         "components_rate_": Saved("r", "positive"),
         "representation_rates_": Saved("gr", "positive"),
-        "representation_groups_": Saved("n", optional=True),
+        "representation_groups_": Saved("n", "<g", optional=True),
         "lower_bound_": NUMBER,
         **dict.fromkeys(("count_scale_", "A_shape_", "A_mean_"), POSITIVE),
     }

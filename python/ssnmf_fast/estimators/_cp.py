@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._common.arrays import Array, LossName, Solver, VectorLike
 from .._common.bases import ClassNamePrefixFeaturesOutMixin
-from .._common.saved import COUNT, HISTORY, LOSS, Saved
+from .._common.saved import COUNT, HISTORY, LOSS, STREAM, Saved
 from .._common.text import short
 from .._data.border import check_factor, check_matrix, check_real
 from .._data.tensors import SparseTensor, Tensor, TensorLike, as_type, check_mode, check_tensor
@@ -136,7 +136,7 @@ class NonnegativeCP(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
         "n_iter_": COUNT,
         "loss_": LOSS,
         "stream_mode_": Saved("", optional=True),
-        "stream_statistics_": Saved("??", container=dict, optional=True),
+        "stream_statistics_": STREAM,
         "receipt_": RECEIPT,
     }
 
@@ -229,7 +229,13 @@ class NonnegativeCP(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
         After :meth:`fit`, learning continues from its factors.  Only the first call uses `solver`,
         `init`, `max_iter`, `tol`, `callback` and `verbose`.
         """
-        del y
+        if isinstance(y, Mapping):
+            raise ValueError("y holds labels of modes, which slices do not take; leave it out.")
+        of_fit = getattr(getattr(self, "receipt_", None), "inputs", ())
+        for name in ("y", "X_weights"):
+            if name in of_fit:
+                what = f"partial_fit cannot go on from a fit with {name}, which slices do not take"
+                raise ValueError(f"{what}. Fit all slices together, or start with a new estimator.")
         keep = check_real(self.forget_factor, "forget_factor", maximum=1)
         known = self.shape_ if hasattr(self, "factors_") else None
         X, mode = slices_first(check_tensor(X, "X", self.dtype), self.stream_mode, known, one_slice)
@@ -267,8 +273,9 @@ class NonnegativeCP(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
         return self
 
     def _check_loaded(self) -> None:
+        mode = check_mode(getattr(self, "stream_mode_", 0), "stream_mode_", len(self.factors_))
         if hasattr(self, "stream_statistics_"):
-            others = self._others(getattr(self, "stream_mode_", 0))
+            others = self._others(mode)
             Stream.of_arrays(others, self.stream_statistics_)
 
     def _others(self, mode: int) -> list[Array]:

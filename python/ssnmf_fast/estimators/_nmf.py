@@ -12,7 +12,7 @@ import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
 from .._common.arrays import Array, LossName, MatrixLike, Solver, VectorLike
-from .._common.saved import Saved
+from .._common.saved import STREAM, Saved
 from .._common.text import listed, nfc, short
 from .._data.arrays import DataLike, as_array, refuse_on_disk
 from .._data.border import CleanMatrix, check_integer, check_matrix
@@ -25,7 +25,7 @@ from .._solver.build import as_weights
 from .._solver.losses import loss_named
 from .._solver.weights import WeightsLike
 from .._topics import amounts, topic_shares
-from ._base import FactorizationBase
+from ._base import FactorizationBase, keep_stream
 from ._docstrings import complete_docstring
 from ._training_data import as_outer, checked_weight, label_weights, with_sample_weight
 
@@ -37,6 +37,28 @@ _OF_FITS = ("loss", "max_iter", "n_threads", "random_state", "solver", "tol")
 class BatchLearner(FactorizationBase):
     """Base of factorizations that can learn from batches of samples."""
 
+    _saved: ClassVar = {
+        "stream_statistics_": STREAM,
+        "stream_settings_": Saved(optional=True, kind=dict[str, str | float]),
+    }
+
+    def _resumed(self) -> Online:
+        """Return the state after a fit, or after earlier batches."""
+        of_fit = (("covariates", "n_fixed_"), ("penalties of S", "sample_penalties_"))
+        for name, attribute in of_fit:
+            if getattr(self, attribute, None):
+                what = f"partial_fit cannot go on from a fit with {name}, which batches do not take"
+                raise ValueError(f"{what}. Fit all samples together, or start with a new estimator.")
+        learned = self.receipt_.settings if hasattr(self, "receipt_") else {}
+        settings = {"loss": learned["loss"]} if learned.get("loss", "given") != "given" else {}
+        settings = getattr(self, "stream_settings_", settings)
+        B, arrays = (vars(self).get(n) for n in ("label_components_", "stream_statistics_"))
+        return Online.resume(self.components_, B, arrays, settings)
+
+    def _check_loaded(self) -> None:
+        super()._check_loaded()
+        self._resumed() if hasattr(self, "stream_statistics_") else None
+
     def _learn_batch(
         self, X: Any, X_weights: WeightsLike, targets: Targets | None, weights: Any, **replaced: Any
     ) -> None:
@@ -44,25 +66,19 @@ class BatchLearner(FactorizationBase):
         sample_weight = checked_weight(weights.get("sample_weight"), X.shape[0])
         if targets is not None:
             replaced["y_weights"] = as_outer(label_weights(targets.labeled, **weights))
-        online = getattr(self, "_online", None)
-        # A new list, since copies of the model share the old list.
-        objective = [] if online is None else [*self.objective_]
-        if online is None and hasattr(self, "components_"):
-            online = Online.resume(self.components_, getattr(self, "label_components_", None))
         online = learn_batch(
-            online,
+            self._resumed() if hasattr(self, "components_") else None,
             X,
             None if targets is None else targets.matrix(X.dtype),
             X_weights=with_sample_weight(X, X_weights, sample_weight),
             sample_weight=sample_weight,
             **self._arguments(learn_batch) | {"y_weights": None} | replaced,
         )
-        self._online = online
         self.components_ = online.array("A")
         if targets is not None:
             self.label_components_ = online.array("B")
-        self.n_iter_ = online.n_steps
-        self.objective_ = [*objective, (online.n_steps, online.mean_loss)]
+        keep_stream(self, online)
+        self.stream_settings_ = online.settings
         for name in ("representation_", "refitted_label_components_", "receipt_"):
             self.__dict__.pop(name, None)
 

@@ -60,15 +60,15 @@ class TopicsOverTime:
 
     _saved: ClassVar[dict[str, Saved]] = {
         "slices": Saved("t", "times"),
-        "sizes": Saved("t", "whole"),
+        "sizes": Saved("t", "counts"),
         "prevalence": Saved("tr"),
         "shares": Saved("nr"),
-        "document_slices": Saved("n", "whole"),
+        "document_slices": Saved("n", "<t"),
         "by_class": Saved("tr", container=dict),
-        "class_sizes": Saved("t", "whole", container=dict),
+        "class_sizes": Saved("t", "counts", container=dict),
         "components": Saved("rm"),
         "typicality": Saved("nr"),
-        "words": Saved("trw", "whole", container=dict),
+        "words": Saved("trw", "<m", container=dict),
         "word_weights": Saved("trw", "finite", container=dict),
     }
 

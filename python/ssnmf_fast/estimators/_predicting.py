@@ -139,7 +139,8 @@ class ReadoutPredictions(ClassifierMixin, FactorizationBase):
             self.__dict__.pop(name, None)
 
     def _check_loaded(self) -> None:
-        """Raise ValueError if a loaded model has only a part of its readout."""
+        """Raise ValueError also if a loaded model has only a part of its readout."""
+        super()._check_loaded()
         needed = {"classes_", "class_prior_", "multilabel_"}
         missing = needed - vars(self).keys()
         if missing and (hasattr(self, "readout_") or missing != needed):

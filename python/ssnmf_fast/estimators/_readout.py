@@ -214,7 +214,7 @@ READOUT_ATTRIBUTES = {
     "readout_": SavedReadout(optional=True),
     "class_shares_": Saved("rk", optional=True),
     "classes_": Saved("k", optional=True),
-    "class_prior_": Saved("k", "finite", optional=True),
+    "class_prior_": Saved("k", "nonnegative", optional=True),
     "multilabel_": Saved("", optional=True),
 }
 
