@@ -165,6 +165,50 @@ def test_saved_models_go_on_with_the_same_bits(name, case, tmp_path):
         assert one.stream_statistics_.keys() == other.stream_statistics_.keys()
 
 
+ONES = np.ones((60, 1))
+PENALTY = sf.penalties.L1(0.1)
+TENSOR, FEW = np.random.default_rng(0).random((12, 6, 5)), {"random_state": 0, "max_iter": 5}
+LABELED = {0: np.ones((12, 2))}
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore:The readout of the fit cannot be updated")
+@each(
+    ("model", "of_fit", "changed", "name"),
+    [
+        (sf.NMF(3, **FEW), {"covariates": ONES}, {}, "covariates"),
+        (sf.NMF(3, penalties=PENALTY, **FEW), {}, {}, "penalties"),
+        (sf.NMF(3, penalties=PENALTY, **FEW), {}, {"penalties": None}, "penalties"),
+        (sf.NMF(3, **FEW), {}, {"penalties": PENALTY}, "penalties"),
+        (sf.NMF(3, **FEW), {}, {"loss": D}, "loss must stay"),
+        (sf.NMF(3, **FEW), {}, {"n_components": 4}, "n_components must stay"),
+        (sf.SSNMFRegressor(3, penalties=PENALTY, **FEW), {}, {}, "penalties"),
+        (sf.SSNMFRegressor(3, penalties=PENALTY, **FEW), {}, {"penalties": None}, "penalties"),
+        (sf.SSNMFClassifier(3, **FEW), {}, {"loss": F}, "loss must stay"),
+        (sf.SSNMFClassifier(3, supervision_weight=np.inf, **FEW), {}, {}, "supervision_weight"),
+        (sf.NonnegativeCP(3, **FEW), {"X_weights": TENSOR}, {}, "X_weights"),
+        (sf.NonnegativeCP(3, **FEW), {"y": LABELED}, {}, "with y"),
+        (sf.NonnegativeCP(3, **FEW), {}, {"loss": D}, "loss must stay"),
+        (sf.DynamicTopics(3, **FEW), {}, {"loss": D}, "loss must stay"),
+        (sf.DynamicTopics(3, freq=5, **FEW), {}, {}, "freq=5"),
+    ],
+)
+def test_what_batches_do_not_take_is_refused_after_a_fit(model, of_fit, changed, name, tmp_path):
+    X = TENSOR if isinstance(model, sf.NonnegativeCP) else np.tile(TENSOR[..., 0], (5, 1))
+    more = {"SSNMFClassifier": np.arange(60) % 3, "SSNMFRegressor": np.arange(60.0)}
+    more["DynamicTopics"] = np.datetime64("2020-01") + np.arange(60) % 8
+    targets = [more[type(model).__name__]] if type(model).__name__ in more else []
+    model = clone(model).fit(X, *targets, **of_fit)
+    sf.save(model, tmp_path / "model.npz")
+    for one in (model, sf.load(tmp_path / "model.npz")):
+        one.set_params(**changed)
+        with pytest.raises(ValueError, match=name):
+            one.partial_fit(X, *targets)
+    if isinstance(model, sf.NonnegativeCP):
+        with pytest.raises(ValueError, match="labels of modes"):
+            sf.NonnegativeCP(3).partial_fit(X, LABELED)
+
+
 def test_threads_give_the_same_bits(digits):
     X, y = digits
     models = [

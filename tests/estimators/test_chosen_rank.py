@@ -62,6 +62,25 @@ def test_batches() -> None:
     assert model.n_iter_ == 2
 
 
+@pytest.mark.filterwarnings("ignore:Of the .* topics, .* (resemble|lie)")
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_dated_texts_go_on(tmp_path: Path) -> None:
+    times = np.datetime64("2020-01") + np.arange(200) // 20
+    model = sf.DynamicTopics("auto", random_state=0, max_iter=20).fit(X[:160], times[:160])
+    of_three = sf.DynamicTopics(3, random_state=0, max_iter=20).fit(X[:160], times[:160])
+    assert model.intervals(X[:160], times[:160], n_fits=2) == of_three.intervals(
+        X[:160], times[:160], n_fits=2
+    )
+    sf.save(model, tmp_path / "model.npz")
+    loaded = sf.load(tmp_path / "model.npz")
+    for one in (of_three, model, loaded):
+        one.partial_fit(X[160:], times[160:])
+        assert one.slice_sizes_.sum() == 200
+        np.testing.assert_array_equal(one.components_, of_three.components_)
+    with pytest.raises(ValueError, match="n_components must stay 3"):
+        model.set_params(n_components=4).partial_fit(X, times)
+
+
 @pytest.mark.parametrize(
     ("model", "data", "message"),
     [
