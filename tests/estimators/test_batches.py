@@ -123,7 +123,9 @@ def streams():
     y, parts, month = np.arange(120) % 3, np.split(np.arange(120), 4), np.datetime64("2020-01")
     batches = [(X[rows],) for rows in parts]
     labeled = [(X[rows], np.where(rows % 4 == 1, -1, y[rows])) for rows in parts]
-    targets = [(X[rows], np.column_stack([y[rows] - k, X[rows, 0]])) for k, rows in enumerate(parts)]
+    targets = [
+        (X[rows], np.column_stack([y[rows] - k, X[rows, 0]])) for k, rows in enumerate(parts)
+    ]
     targets[0][1][:, 0] = np.nan  # a target that comes later
     dated = [(X[rows], month + np.sort(rows) // 10) for rows in parts]
     found = {f"NMF {loss}": (sf.NMF(loss=loss, **rank), batches) for loss in (F, D, 0.5)}

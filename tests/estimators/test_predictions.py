@@ -245,7 +245,7 @@ def classifiers(names):
         "supervised": sf.TopicSupervisedNMF(topic_names=names, n_free_topics=1, **QUICK),
         "seeded": sf.SeededTopics(seeds, **QUICK),
         "mixed": sf.SeededTopics(seeds, membership="mixed", n_free_topics=1, **QUICK),
-        "prior": sf.FewLabelsClassifier(class_prior={name: 1 / 3 for name in names}, **QUICK),
+        "prior": sf.FewLabelsClassifier(class_prior=dict.fromkeys(names, 1 / 3), **QUICK),
     }
     if len(names) == 2:
         several.pop("prior")

@@ -77,17 +77,23 @@ class BatchStatistics:
     def arrays(self, name: str, rank: int) -> dict[str, Array]:
         """Return the statistics of a factor without padding, as arrays by name."""
         parts = {part: array for part, array in vars(self).items() if array is not None}
-        cuts = {part: array[: rank if part == "K" else None, :rank] for part, array in parts.items()}
+        cuts = {
+            part: array[: rank if part == "K" else None, :rank] for part, array in parts.items()
+        }
         return {f"{part}{name}": array for part, array in cuts.items()}
 
     @classmethod
     def of_arrays(cls, F: Array, name: str, arrays: Mapping[str, Array]) -> BatchStatistics:
-        """Return statistics of F, (m, r), from :meth:`arrays`; raise ValueError for wrong shapes."""
-        one = cls(arrays[f"b{name}"], arrays.get(f"a{name}"), arrays.get(f"K{name}"))
-        (m, r), found = F.shape, {part: one.shape for part, one in vars(one).items() if one is not None}
-        wanted = {"b": [(m, r)], "a": [(m, r), (1, r)], "K": [(r, r)]}  # a has a row for even weights
+        """Return the statistics of F, (m, r); raise ValueError for wrong shapes."""
+        one, (m, r) = cls(*(arrays.get(f"{part}{name}") for part in "baK")), F.shape
+        found = {part: array.shape for part, array in vars(one).items() if array is not None}
+        wanted = {
+            "b": [(m, r)],
+            "a": [(m, r), (1, r)],
+            "K": [(r, r)],
+        }  # a is (1, r) if all are even
         if len(found) < 2 or any(shape not in wanted[part] for part, shape in found.items()):
-            raise ValueError("the saved statistics of batches do not have the shapes of the factors")
+            raise ValueError("the saved statistics do not have the shapes of the factors")
         return one
 
     def padded(self) -> BatchStatistics:
@@ -128,7 +134,7 @@ class Online:
         made = cls(factors, A.shape[0], {"n_components": A.shape[0]} | dict(settings))
         if arrays is None:
             return made
-        if arrays.keys() < {"counts", "bA"} or arrays["counts"].shape != (1, 2):
+        if not {"counts", "bA"} <= arrays.keys() or arrays["counts"].shape != (1, 2):
             raise ValueError("the saved statistics of batches are incomplete")
         made._seen, made.mean_loss = arrays["counts"][0].tolist()
         made.weight = float(arrays["weight"][0, 0]) if "weight" in arrays else None

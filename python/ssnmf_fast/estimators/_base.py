@@ -25,7 +25,6 @@ from .._data.arrays import DataLike, check_dtype, refuse_on_disk
 from .._data.csr_file import CsrFile
 from .._data.threads import resolve_jobs, resolve_threads
 from .._models.factorize import Factorization, factorize
-from .._models.online import Online, Stream
 from .._models.receipts import Check, factorization_check
 from .._models.represent import explained_deviance, represent
 from .._ranks.words import choose_by_words
@@ -164,14 +163,6 @@ def score_labeled(
         weights = border.check_vector(sample_weight, "sample_weight", len(labeled), np.float64)
         sample_weight = weights[labeled]
     return float(metric(truth, predicted[labeled], sample_weight=sample_weight))
-
-
-def keep_stream(model: Any, stream: Online | Stream) -> None:
-    """Set the attributes that count the calls of `partial_fit`."""
-    earlier = model.objective_ if hasattr(model, "stream_statistics_") else []
-    model.n_iter_ = model.n_iter_ + 1 if earlier else 1
-    model.objective_ = [*earlier, (model.n_iter_, stream.mean_loss)]
-    model.stream_statistics_ = stream.arrays()
 
 
 def product(S: Array, factor: Array, name: str) -> Array:

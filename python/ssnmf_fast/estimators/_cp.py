@@ -26,7 +26,8 @@ from .._solver.result import RECEIPT, TensorFactorization, dense_model, sizes_of
 from .._solver.starts import given_factors
 from .._solver.weights import WeightsLike
 from .._topics import Topics, make_topics
-from ._base import IterativeEstimator, keep_stream
+from ._base import IterativeEstimator
+from ._batches import keep_stream, refuse_to_go_on
 from ._docstrings import complete_docstring
 
 
@@ -232,10 +233,8 @@ class NonnegativeCP(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
         if isinstance(y, Mapping):
             raise ValueError("y holds labels of modes, which slices do not take; leave it out.")
         of_fit = getattr(getattr(self, "receipt_", None), "inputs", ())
-        for name in ("y", "X_weights"):
-            if name in of_fit:
-                what = f"partial_fit cannot go on from a fit with {name}, which slices do not take"
-                raise ValueError(f"{what}. Fit all slices together, or start with a new estimator.")
+        for name in {"y", "X_weights"}.intersection(of_fit):
+            refuse_to_go_on(name, "slices")
         keep = check_real(self.forget_factor, "forget_factor", maximum=1)
         known = self.shape_ if hasattr(self, "factors_") else None
         X, mode = slices_first(check_tensor(X, "X", self.dtype), self.stream_mode, known, one_slice)

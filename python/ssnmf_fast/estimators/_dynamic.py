@@ -26,7 +26,8 @@ from .._models.represent import represent
 from .._solver.weights import WeightsLike
 from .._topics import Records, numbered_names
 from . import _dynamic_time
-from ._base import FactorizationBase, keep_stream
+from ._base import FactorizationBase
+from ._batches import keep_stream
 from ._docstrings import complete_docstring
 from ._dynamic_time import Peak, PeakInterval, SlicePrevalence
 

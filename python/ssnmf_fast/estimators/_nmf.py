@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Literal
 
@@ -12,75 +12,25 @@ import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
 from .._common.arrays import Array, LossName, MatrixLike, Solver, VectorLike
-from .._common.saved import STREAM, Saved
+from .._common.saved import Saved
 from .._common.text import listed, nfc, short
 from .._data.arrays import DataLike, as_array, refuse_on_disk
 from .._data.border import CleanMatrix, check_integer, check_matrix
 from .._data.threads import one_blas_thread
-from .._labels import Targets
 from .._models.factorize import Start, factorize
-from .._models.online import Online, learn_batch
 from .._models.represent import objective, represent
 from .._solver.build import as_weights
 from .._solver.losses import loss_named
+from .._solver.starts import INITS
 from .._solver.weights import WeightsLike
 from .._topics import amounts, topic_shares
-from ._base import FactorizationBase, keep_stream
+from ._base import FactorizationBase
+from ._batches import BatchLearner
 from ._docstrings import complete_docstring
-from ._training_data import as_outer, checked_weight, label_weights, with_sample_weight
 
 SEPARATOR = "/"  # between the names of a topic and of its part
 _LIFT = 1e-2  # added to coefficients, relative to their mean: zeros at the start would stay zero
-_OF_FITS = ("loss", "max_iter", "n_threads", "random_state", "solver", "tol")
-
-
-class BatchLearner(FactorizationBase):
-    """Base of factorizations that can learn from batches of samples."""
-
-    _saved: ClassVar = {
-        "stream_statistics_": STREAM,
-        "stream_settings_": Saved(optional=True, kind=dict[str, str | float]),
-    }
-
-    def _resumed(self) -> Online:
-        """Return the state after a fit, or after earlier batches."""
-        of_fit = (("covariates", "n_fixed_"), ("penalties of S", "sample_penalties_"))
-        for name, attribute in of_fit:
-            if getattr(self, attribute, None):
-                what = f"partial_fit cannot go on from a fit with {name}, which batches do not take"
-                raise ValueError(f"{what}. Fit all samples together, or start with a new estimator.")
-        learned = self.receipt_.settings if hasattr(self, "receipt_") else {}
-        settings = {"loss": learned["loss"]} if learned.get("loss", "given") != "given" else {}
-        settings = getattr(self, "stream_settings_", settings)
-        B, arrays = (vars(self).get(n) for n in ("label_components_", "stream_statistics_"))
-        return Online.resume(self.components_, B, arrays, settings)
-
-    def _check_loaded(self) -> None:
-        super()._check_loaded()
-        self._resumed() if hasattr(self, "stream_statistics_") else None
-
-    def _learn_batch(
-        self, X: Any, X_weights: WeightsLike, targets: Targets | None, weights: Any, **replaced: Any
-    ) -> None:
-        """Learn from a checked batch and set the attributes; `replaced` overrides parameters."""
-        sample_weight = checked_weight(weights.get("sample_weight"), X.shape[0])
-        if targets is not None:
-            replaced["y_weights"] = as_outer(label_weights(targets.labeled, **weights))
-        online = learn_batch(
-            self._resumed() if hasattr(self, "components_") else None,
-            X,
-            None if targets is None else targets.matrix(X.dtype),
-            X_weights=with_sample_weight(X, X_weights, sample_weight),
-            sample_weight=sample_weight,
-            **self._arguments(learn_batch) | {"y_weights": None} | replaced,
-        )
-        self.components_ = online.array("A")
-        if targets is not None:
-            self.label_components_ = online.array("B")
-        keep_stream(self, online)
-        self.stream_settings_ = online.settings
-        for name in ("representation_", "refitted_label_components_", "receipt_"):
-            self.__dict__.pop(name, None)
+_OF_PARTS = ("loss", "max_iter", "n_threads", "random_state", "solver", "tol")
 
 
 @complete_docstring
@@ -213,7 +163,8 @@ class NMF(BatchLearner):
         covariates, wanted = _table(known.get("covariates")), getattr(self, "n_fixed_", 0)
         k = 0 if covariates is None else covariates.shape[1]
         if k != wanted:
-            raise ValueError(f"covariates has {k} columns, and the fit had {wanted}; use {wanted}.")
+            what = f"covariates has {k} columns, and the fit had {wanted}"
+            raise ValueError(f"{what}: give these. A call that takes none needs a fit without any.")
         return super()._represent(X, X_weights, covariates=covariates)
 
     def partial_fit(
@@ -283,13 +234,15 @@ def split_topic(
     Returns
     -------
     NMF
-        Fitted, with the parameters of the model; it explains `X` at least as well.  The parts
-        replace the topic: in `topic_names_`, those of "3" are "3/0", "3/1" and so on.
+        Fitted, with the parameters of the model, except an `init` of arrays; without penalties, it
+        explains `X` at least as well.  The parts replace the topic: in `topic_names_`, those of
+        "3" are "3/0", "3/1" and so on.
 
     Raises
     ------
     ValueError, TypeError
-        If the model has no topics, the topic is unknown, or data are invalid.
+        If the model has no topics, the topic is unknown or one of `fixed_components`, the fit had
+        covariates, or data are invalid.
 
     Notes
     -----
@@ -307,7 +260,7 @@ def split_topic(
     True
     """
     check_topics(model)
-    place, count = _place(model, topic), check_integer(n, "n", 2)
+    place, count = _place(model, topic, "split_topic"), check_integer(n, "n", 2)
     counts = [count if k == place else 1 for k in range(model.n_components_)]
     return divided(model, counts, X, X_weights)
 
@@ -331,7 +284,8 @@ def merge_topics(model: FactorizationBase, topics: Sequence[int | str]) -> NMF:
     Raises
     ------
     ValueError, TypeError
-        If the model has no topics or no `representation_`, or topics are unknown or repeated.
+        If the model has no topics or no `representation_`, topics are unknown, repeated or among
+        `fixed_components`, or the fit had covariates.
 
     Examples
     --------
@@ -345,7 +299,7 @@ def merge_topics(model: FactorizationBase, topics: Sequence[int | str]) -> NMF:
     check_topics(model)
     if isinstance(topics, str) or not isinstance(topics, (Sequence, np.ndarray)):
         raise TypeError(f"topics must be a sequence of numbers or names; got {short(topics)}.")
-    places = sorted(_place(model, topic) for topic in topics)
+    places = sorted(_place(model, topic, "merge_topics") for topic in topics)
     if len(places) < 2 or len(set(places)) < len(places):
         raise ValueError(f"topics is {list(topics)}; expected at least two different topics.")
     S, names = representation_of(model), names_of_topics(model)
@@ -356,7 +310,11 @@ def merge_topics(model: FactorizationBase, topics: Sequence[int | str]) -> NMF:
     S, A = grouped(S, model.components_, group, S)
     names[first] = joined([names[place] for place in places], names)
     kept = np.delete(np.array(names), others)
-    return _fitted(model, kept.tolist(), components_=A, representation_=S, objective_=[], n_iter_=0)
+    made = _fitted(model, kept.tolist(), [group == k for k in range(len(kept))])
+    penalties = getattr(model, "sample_penalties_", None)
+    learned = {"components_": A, "representation_": S, "objective_": [], "n_iter_": 0}
+    vars(made).update(learned | ({} if penalties is None else {"sample_penalties_": penalties}))
+    return made
 
 
 def divided(
@@ -371,13 +329,23 @@ def divided(
     refuse_on_disk(X, "the splitting of topics")
     given = {"loss": model.loss, "X_weights": X_weights, "n_threads": model.n_threads}
     S, A, X = model._represent(X, X_weights), model.components_, CleanMatrix(X)
-    options, weights = _options(model), as_weights(X_weights, "X_weights")
+    names = []
+    for name, count in zip(names_of_topics(model), counts, strict=True):
+        above = name + f"{SEPARATOR}0" * max(level - 1 - name.count(SEPARATOR), 0)
+        parts_of = [f"{above}{SEPARATOR}{number}" for number in range(count)]
+        names += parts_of if count > 1 else [name]
+    whole = np.repeat(np.arange(len(A)), counts)
+    made = _fitted(model, names, whole[:, None] == np.arange(len(A)))
+    options, weights = made._arguments(), as_weights(X_weights, "X_weights")
+    of_parts = {name: options[name] for name in _OF_PARTS}
     shares, rows = topic_shares(S, A), np.split(A, len(A))
     for topic, count in enumerate(counts):
         if count > 1:  # samples are weighted by their shares of the topic
             weighed = weights.with_rows(shares[:, topic], "X_weights")
-            rows[topic] = factorize(X, n_components=count, X_weights=weighed, **options).A
-    parts, whole = np.vstack(rows), np.repeat(np.arange(len(A)), counts)
+            if made.A_support is not None:
+                of_parts["A_support"] = made.A_support[whole == topic]
+            rows[topic] = factorize(X, n_components=count, X_weights=weighed, **of_parts).A
+    parts = np.vstack(rows)
     best = represent(X, parts, **given)
     starts = [(best + _LIFT * best.mean(axis=0), parts), (best, parts)]
     explained = objective(X, S, A, **given)
@@ -388,15 +356,8 @@ def divided(
         totals, even = totals[whole], 1 / np.bincount(whole)[whole, None]
         cuts = np.where(totals > 0, parts / np.where(totals > 0, totals, 1), even)
         start = S[:, whole], A[whole] * cuts.astype(parts.dtype)
-    options.pop("random_state", None)
-    fit = factorize(X, n_components=len(whole), init=start, X_weights=X_weights, **options)
-    names = []
-    for name, count in zip(names_of_topics(model), counts, strict=True):
-        above = name + f"{SEPARATOR}0" * max(level - 1 - name.count(SEPARATOR), 0)
-        parts_of = [f"{above}{SEPARATOR}{number}" for number in range(count)]
-        names += parts_of if count > 1 else [name]
-    made = _fitted(model, names)
-    made._keep(fit, topic_names_=made.topic_names_)
+    options |= {"init": start, "n_starts": 1, "random_state": None}
+    made._keep(factorize(X, X_weights=X_weights, **options), topic_names_=made.topic_names_)
     return made
 
 
@@ -451,7 +412,18 @@ def representation_of(model: FactorizationBase) -> Array:
     return np.asarray(model.representation_)
 
 
-def _place(model: FactorizationBase, topic: int | str) -> int:
+def _place(model: FactorizationBase, topic: int | str, function: str) -> int:
+    """Return the number of a topic that a function may change."""
+    place = _number(model, topic)
+    if getattr(model, "n_fixed_", 0):
+        raise ValueError(f"{function} needs a fit without covariates, which it cannot keep.")
+    fixed = getattr(model, "fixed_components", None)
+    if fixed is not None and place < np.shape(fixed)[0]:
+        raise ValueError(f"{function} cannot change topic {place}, one of fixed_components.")
+    return place
+
+
+def _number(model: FactorizationBase, topic: int | str) -> int:
     names = names_of_topics(model)
     if isinstance(topic, str):
         forms = [nfc(name) for name in names]
@@ -464,14 +436,18 @@ def _place(model: FactorizationBase, topic: int | str) -> int:
     return place
 
 
-def _options(model: FactorizationBase) -> dict[str, Any]:
-    given = model.get_params(deep=False)
-    return {name: given[name] for name in _OF_FITS if name in given}
-
-
-def _fitted(model: FactorizationBase, names: list[str], **attributes: Any) -> NMF:
-    """Return an NMF with the applicable parameters of a model, topic names and attributes."""
-    made = NMF(len(names), **_options(model))
+def _fitted(model: FactorizationBase, names: list[str], whole: Any) -> NMF:
+    """Return an NMF with the parameters of a model; `whole` (new, old): which came from which."""
+    made, given = NMF(), model.get_params(deep=False) | {"tol": model._tol()}
+    given = {name: given[name] for name in made.get_params() if name in given}
+    given |= {"n_components": len(names)}
+    if not isinstance(given.get("init"), str) or given["init"] not in INITS:
+        given["init"] = "auto"
+    if given.get("A_support") is not None:
+        given["A_support"] = (np.asarray(whole, float) @ np.asarray(given["A_support"], float)) > 0
+    if isinstance(given.get("penalties"), Mapping):  # without those of labels
+        given["penalties"] = {k: one for k, one in given["penalties"].items() if k in ("S", "A")}
+    made.set_params(**given)
     seen = {n: vars(model)[n] for n in ("n_features_in_", "feature_names_in_") if n in vars(model)}
-    vars(made).update(topic_names_=np.array(names), **seen, **attributes)
+    vars(made).update(topic_names_=np.array(names), **seen)
     return made
