@@ -136,7 +136,6 @@ class OnCluster(FactorizationBase):
         -------
         self
         """
-        signature(self._kind.fit).bind(self, X, y, **weights)
         if getattr(self, "n_starts", 1) != 1:
             raise ValueError(
                 f"n_starts must be 1 for data on a cluster; got {self.n_starts}. Fit models with "

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import wraps
-from inspect import signature
+from functools import cache, wraps
+from inspect import Parameter, Signature, signature
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -55,9 +55,9 @@ class Estimator(TransformerMixin, BaseEstimator):
         # After scikit-learn's own wrappers, which may fail after the method itself.
         super().__init_subclass__(**kwargs)
         for name in _LEARNING:
-            method = getattr(cls, name, None)
-            if method is not None and not hasattr(method, "_all_or_nothing"):
-                setattr(cls, name, _all_or_nothing(method))
+            method: Any = getattr(cls, name, None)
+            if method is not None and (name == "fit_transform" or not hasattr(method, "_plain")):
+                setattr(cls, name, _all_or_nothing(getattr(method, "_plain", method), cls))
         tables = [vars(base).get("_saved", {}) for base in reversed(cls.__mro__)]
         cls._saved = {name: saved for table in tables for name, saved in table.items()}
         complete_methods(cls)
@@ -84,14 +84,35 @@ def _require_finite(model: Any) -> None:
     border.require_finite({name: arrays_of(vars(model).get(name)) for name in numbers})
 
 
-def _all_or_nothing(method: Callable[..., Any]) -> Callable[..., Any]:
+@cache
+def _taken(cls: Any, method: Callable[..., Any]) -> Signature:
+    """Return the arguments of a method; those that it passes on are those of `fit`."""
+    own, kind = signature(method), getattr(cls, "_kind", None)  # that of a class on a cluster
+    *others, last = own.parameters.values()
+    if last.kind is not Parameter.VAR_KEYWORD:
+        return own
+    if method.__name__ == "fit_transform":
+        return _taken(cls, cls.fit._plain)
+    if kind is None:
+        return own
+    of_kind = signature(kind.fit).parameters.values()
+    more = [p.replace(kind=last.KEYWORD_ONLY) for p in of_kind if p.name not in own.parameters]
+    return own.replace(parameters=[*others, *more])
+
+
+def _all_or_nothing(method: Callable[..., Any], cls: Any) -> Callable[..., Any]:
+    """Return a method that restores the attributes if it fails."""
+
     @wraps(method)
     def learn(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if kwargs:
-            # Arguments are passed on to `fit`; on a cluster, to that of the wrapped estimator.
-            fit = getattr(self, "_kind", type(self)).fit
-            known = {*signature(method).parameters, *signature(fit).parameters}
-            refuse_foreign(method.__qualname__, kwargs.keys() - known)
+        taken = _taken(type(self), method)
+        try:
+            taken.bind(self, *args, **kwargs)
+        except TypeError as error:
+            name = f"{type(self).__name__}.{method.__name__}"
+            foreign = kwargs.keys() - taken.parameters.keys()
+            refuse_foreign(name, foreign, weights="X_weights" in taken.parameters)
+            raise TypeError(f"{name}() {error}.") from None
         before = dict(vars(self))
         try:
             result = method(self, *args, **kwargs)
@@ -101,7 +122,11 @@ def _all_or_nothing(method: Callable[..., Any]) -> Callable[..., Any]:
             self.__dict__ = before  # in one step, so that a second Ctrl-C cannot interrupt it
             raise
 
-    learn._all_or_nothing = True  # type: ignore[attr-defined]
+    changed: Any = learn
+    changed._plain = method
+    fit = signature(getattr(cls, "fit", method))
+    if method.__name__ == "fit_transform" and "X" in fit.parameters:
+        changed.__signature__ = fit.replace(return_annotation=Array)
     return learn
 
 

@@ -20,9 +20,9 @@ def keep_stream(model: Any, stream: Online | Stream) -> None:
     model.stream_statistics_ = stream.arrays()
 
 
-def refuse_to_go_on(name: str, parts: str) -> None:
+def refuse_to_continue(name: str, parts: str) -> None:
     raise ValueError(
-        f"partial_fit cannot go on from a fit with {name}, which {parts} do not take. Fit all data "
+        f"partial_fit cannot continue a fit with {name}, which {parts} do not take. Fit all data "
         "together, or start with a new estimator."
     )
 
@@ -39,7 +39,7 @@ class BatchLearner(FactorizationBase):
         """Return the state after a fit, or after earlier batches."""
         for name, attribute in (("covariates", "n_fixed_"), ("penalties", "sample_penalties_")):
             if getattr(self, attribute, None):
-                refuse_to_go_on(name, "batches")
+                refuse_to_continue(name, "batches")
         settings = getattr(self, "stream_settings_", {})
         receipt = getattr(self, "receipt_", None)
         if receipt is not None and receipt.settings["loss"] != "given":

@@ -27,7 +27,7 @@ from .._solver.starts import given_factors
 from .._solver.weights import WeightsLike
 from .._topics import Topics, make_topics
 from ._base import IterativeEstimator
-from ._batches import keep_stream, refuse_to_go_on
+from ._batches import keep_stream, refuse_to_continue
 from ._docstrings import complete_docstring
 
 
@@ -234,7 +234,7 @@ class NonnegativeCP(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
             raise ValueError("y holds labels of modes, which slices do not take; leave it out.")
         of_fit = getattr(getattr(self, "receipt_", None), "inputs", ())
         for name in {"y", "X_weights"}.intersection(of_fit):
-            refuse_to_go_on(name, "slices")
+            refuse_to_continue(name, "slices")
         keep = check_real(self.forget_factor, "forget_factor", maximum=1)
         known = self.shape_ if hasattr(self, "factors_") else None
         X, mode = slices_first(check_tensor(X, "X", self.dtype), self.stream_mode, known, one_slice)

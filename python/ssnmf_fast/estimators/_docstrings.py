@@ -207,7 +207,8 @@ def complete_methods(cls: type) -> None:
         above = [vars(base)[name] for base in _bases(cls) if name in vars(base)]
         docs = [one.__doc__ for one in above if not one.__module__.startswith("sklearn")]
         docs += [getattr(cls, f"_of_{each}", None) for each in ("methods", name)]
-        docs += [_OF_METHODS.get(name)]
+        of_fit = getattr(cls, "fit", None) if name == "fit_transform" else None
+        docs += [_OF_METHODS.get(name), getattr(of_fit, "__doc__", None)]
         text = complete(function.__doc__, [*docs, _SHARED], signature(function).parameters)
         function.__doc__ = method.__doc__ = text
 
