@@ -35,7 +35,9 @@ def test_the_choice_is_that_of_choose_rank(estimator: Any, tmp_path: Path) -> No
     sf.save(model, tmp_path / "model.npz")
     loaded = sf.load(tmp_path / "model.npz")
     assert (loaded.n_components, loaded.n_components_) == ("auto", 3)
-    assert not hasattr(loaded, "rank_choice_")
+    assert str(loaded.rank_choice_) == str(model.rank_choice_)
+    for name, value in model.rank_choice_.plain().items():
+        assert loaded.rank_choice_.plain()[name] == value
     np.testing.assert_array_equal(loaded.transform(X), model.transform(X))
     assert not hasattr(model.set_params(n_components=2).fit(X), "rank_choice_")
 

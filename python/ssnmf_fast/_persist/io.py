@@ -284,6 +284,9 @@ def _taken_apart(model: Any) -> tuple[dict[str, Any], dict[str, Array]]:
         names = ", ".join(sorted(_classes()))
         raise TypeError(f"A {name} cannot be saved; expected one of {names}, fitted.")
     kept = [key for key in _table(kind) if hasattr(model, key)]
+    lost = [key for key in vars(model) if key[-1] == "_" and key[0] != "_" and key not in kept]
+    if lost:
+        raise TypeError(f"{lost[0]} of this {name} cannot be saved; delete the attribute first.")
     values = {key: saved.arrays_of(getattr(model, key)) for key in kept}
     if _is_estimator(kind) and not any(name in values for name in _FITTED):
         raise ValueError(f"This {name} is not fitted; call fit before save.")

@@ -27,6 +27,7 @@ from .._data.threads import resolve_jobs, resolve_threads
 from .._models.factorize import Factorization, factorize
 from .._models.receipts import Check, factorization_check
 from .._models.represent import explained_deviance, represent
+from .._ranks.choice import RankChoice
 from .._ranks.words import choose_by_words
 from .._solver.known import PlainPenalties, penalties_named, plain_penalties
 from .._solver.result import RECEIPT
@@ -217,6 +218,7 @@ class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
         "sample_penalties_": Saved(optional=True, kind=PlainPenalties),
         "n_fixed_": Saved("", optional=True),
         "receipt_": RECEIPT,
+        "rank_choice_": Saved(optional=True, kind=RankChoice),
     }
 
     _takes_files: ClassVar[bool] = True  # whether X may be on disk

@@ -223,7 +223,7 @@ class BayesianNMF(BayesianBase):
     S_shape_, S_mean_ : float
         Shape and mean of the prior of S, given or learned.
     rank_choice_ : RankChoice
-        The choice made by ``n_components="auto"``; not saved to files.
+        The choice made by ``n_components="auto"``.
 
     See Also
     --------

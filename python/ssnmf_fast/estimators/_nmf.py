@@ -49,7 +49,7 @@ class NMF(BatchLearner):
     Attributes
     ----------
     rank_choice_ : RankChoice
-        The choice made by "auto"; not saved to files.
+        The choice made by "auto".
     topic_names_ : ndarray of str, shape (r,)
         Names of topics of :func:`ssnmf_fast.trees.split_topic` and `merge_topics`.
 
