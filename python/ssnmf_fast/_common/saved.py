@@ -132,7 +132,7 @@ class Saved:
         if not self.of_numbers:
             return
         entries = np.asarray(value.data if sp.issparse(value) else value)
-        if self.axes and len(self.axes) == 2 and entries.dtype.kind != "f":
+        if self.axes and entries.dtype.kind != "f":
             raise ValueError(f"{name} does not hold real numbers")
         entries = entries.astype(np.float64, copy=False)
         low = {"finite": -math.inf, "positive": np.nextafter(0.0, 1.0)}.get(self.values, 0.0)

@@ -108,6 +108,8 @@ def unpacked(plain: dict[str, Any], arrays: dict[str, Array]) -> dict[str, Any]:
             ]
         elif isinstance(value, dict) and value["kind"] == "csr":
             parts = tuple(arrays.pop(f"{key}/{part}") for part in _PARTS)
+            if any(part.dtype.kind != "i" for part in parts[1:]):
+                raise ValueError(f"{key} does not hold integer indices")
             values[key] = read_csr(sp.csr_array(parts, shape=tuple(value["values"])), key)
         elif isinstance(value, dict) and value["kind"] in _SEVERAL:
             several = {part: arrays.pop(f"{key}/{part}") for part in value["values"]}
@@ -152,14 +154,14 @@ _RESULTS: dict[Any, Table] = {
     },
     TensorFactorization: {
         "factors": Saved("?r", container=list),
-        "weights": Saved("r", "finite"),
+        "weights": Saved("r", "nonnegative"),
         "label_components": Saved("r?", container=dict),
         "n_iter": COUNT,
     },
     Completion: {
         "left": Saved("nc", "finite"),
         "right": Saved("cm", "finite"),
-        "singular_values": Saved("r"),
+        "singular_values": Saved("r", "nonnegative"),
         **dict.fromkeys(("n_components", "n_iter"), COUNT),
         "row_ids": Saved("n", optional=True),
         "column_ids": Saved("m", optional=True),

@@ -112,7 +112,10 @@ RECEIPT = Saved(optional=True, kind=Receipt)
 
 
 def fingerprints(given: Mapping[str, Any]) -> dict[str, str]:
-    return {name: input_fingerprint(one) for name, one in given.items() if one is not None}
+    """Return fingerprints of inputs, except None and empty lists or mappings."""
+    empty = {name for name, one in given.items() if isinstance(one, list | tuple | dict) and not one}
+    kept = {name: one for name, one in given.items() if one is not None and name not in empty}
+    return {name: input_fingerprint(one) for name, one in kept.items()}
 
 
 def parts_of(factors: Mapping[str, Array | None], history: History, threads: int) -> dict[str, str]:

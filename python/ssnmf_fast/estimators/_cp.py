@@ -131,7 +131,7 @@ class NonnegativeCP(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
     _tags: ClassVar = {"input_tags": "three_d_array"}
     _saved: ClassVar[dict[str, Saved]] = {
         "factors_": Saved("?r", container=list),
-        "weights_": Saved("r", "finite"),
+        "weights_": Saved("r", "nonnegative"),
         "label_components_": Saved("r?", container=dict, optional=True),
         "objective_": HISTORY,
         "n_iter_": COUNT,

@@ -140,7 +140,7 @@ class FewLabelsClassifier(ReadoutPredictions):
         "side_": Saved("", optional=True, container=dict),
         "validation_folds_": Saved("n", "-1<n", optional=True),
         "validation_proba_": Saved("nk", optional=True),
-        "validation_predicted_": Saved("nk", "-1<", optional=True),
+        "validation_predicted_": Saved("nk", "counts", optional=True),
         "committee_": Saved(optional=True, kind=dict[str, dict[str, float]]),
         "validation_scores_": Saved(optional=True, kind=dict[str, float]),
         "validation_accuracy_": Saved(optional=True, kind=float),

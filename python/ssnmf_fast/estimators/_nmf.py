@@ -95,10 +95,9 @@ class NMF(BatchLearner):
         receipt = getattr(self, "receipt_", None)
         if receipt is None:
             raise AttributeError("reconstruction_err_ is available only after fit.")
-        given = {"X_weights": True, "penalties": bool(self.penalties)}  # without penalties=[]
-        if found := [name for name, some in given.items() if some and name in receipt.inputs]:
+        if given := [name for name in ("X_weights", "penalties") if name in receipt.inputs]:
             hint = "See objective_, or score with the same weights."
-            raise AttributeError(f"reconstruction_err_ needs a fit without {found[0]}. {hint}")
+            raise AttributeError(f"reconstruction_err_ needs a fit without {given[0]}. {hint}")
         loss = receipt.settings["loss"]
         factor = 1 if loss_named(self.loss if loss == "given" else loss, "loss").quadratic else 2
         return math.sqrt(factor * max(0.0, receipt.objective))
