@@ -251,9 +251,9 @@ def test_covariates_are_named_where_they_would_be_lost() -> None:
             lambda: sf.trees.merge_topics(model, [0, 1]),
             "merge_topics needs a fit without covariates",
         ),
-        (lambda: sf.topics_over_time(model, X, months), "the fit had 1.*needs a fit without any"),
-        (lambda: sf.trees.TopicTree(model).transform(X), "the fit had 1.*needs a fit without any"),
-        (lambda: model.to_pyldavis(X), "the fit had 1.*needs a fit without any"),
+        (lambda: sf.topics_over_time(model, X, months), "the fit had 1.*needs a model without"),
+        (lambda: sf.trees.TopicTree(model).transform(X), "the fit had 1.*needs a model without"),
+        (lambda: model.to_pyldavis(X), "the fit had 1.*needs a model without"),
         (lambda: model.score(X), "the fit had 1: give these"),
     ):
         with pytest.raises(ValueError, match=name):

@@ -15,7 +15,7 @@ import scipy.sparse as sp
 
 from .._backend.dispatch import kernels, padded
 from .._common.arrays import Array
-from .._data.arrays import drop_entries, entry_rows
+from .._data.arrays import drop_entries, entry_rows, refuse_on_disk
 from .._data.border import CleanMatrix, check_data
 from .._data.threads import Stop, run_side_by_side
 from .._models.factorize import factorize
@@ -111,6 +111,7 @@ class Fold:
 def presence(X: Any, n_threads: int) -> sp.csr_array:
     """Return a sparse float32 matrix, 1 where a text has a word."""
     matrix = X.matrix if isinstance(X, CleanMatrix) else X
+    refuse_on_disk(matrix, "the choice of a number of topics by words")
     if not (sp.issparse(matrix) or hasattr(matrix, "sparse")):
         raise ValueError(
             f"The number of topics is chosen from words of texts in a sparse matrix; got "

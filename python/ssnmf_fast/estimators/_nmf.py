@@ -162,8 +162,8 @@ class NMF(BatchLearner):
         covariates, wanted = _table(known.get("covariates")), getattr(self, "n_fixed_", 0)
         k = 0 if covariates is None else covariates.shape[1]
         if k != wanted:
-            what = f"covariates has {k} columns, and the fit had {wanted}"
-            raise ValueError(f"{what}: give these. A call that takes none needs a fit without any.")
+            hint = "give these; a call that takes none needs a model without" if wanted else "omit it"
+            raise ValueError(f"covariates has {k} columns, and the fit had {wanted}: {hint}.")
         return super()._represent(X, X_weights, covariates=covariates)
 
     def partial_fit(
