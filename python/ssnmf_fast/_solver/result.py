@@ -113,7 +113,9 @@ RECEIPT = Saved(optional=True, kind=Receipt)
 
 def fingerprints(given: Mapping[str, Any]) -> dict[str, str]:
     """Return fingerprints of inputs, except None and empty lists or mappings."""
-    empty = {name for name, one in given.items() if isinstance(one, list | tuple | dict) and not one}
+    empty = {
+        name for name, one in given.items() if isinstance(one, list | tuple | dict) and not one
+    }
     kept = {name: one for name, one in given.items() if one is not None and name not in empty}
     return {name: input_fingerprint(one) for name, one in kept.items()}
 

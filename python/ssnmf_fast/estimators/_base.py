@@ -41,7 +41,10 @@ _LEARNING = ("fit", "fit_transform", "partial_fit")
 _SIZED = ("init", "A_support", "fixed_components")  # parameters that may have a row per component
 _INPUTS = ("A_support", "fixed_components", "penalties")  # inputs of factorize that are parameters
 _OF_BATCHES = ("stream_statistics_", "stream_settings_", "_offset", "_weight_of_labeled")
-_OF_EARLIER_FITS = (*_OF_BATCHES, "refitted_label_components_", "topic_names_", "receipt_")
+_OF_EARLIER_FITS = (
+    *_OF_BATCHES,
+    *("refitted_label_components_", "topic_names_", "covariate_names_", "receipt_"),
+)
 
 Self = TypeVar("Self", bound="FactorizationBase")
 

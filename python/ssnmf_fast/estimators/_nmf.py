@@ -50,6 +50,8 @@ class NMF(BatchLearner):
     ----------
     rank_choice_ : RankChoice
         The choice made by "auto".
+    covariate_names_ : list
+        Columns of the covariates of the fit, if a data frame; those of new samples are matched.
     topic_names_ : ndarray of str, shape (r,)
         Names of topics of :func:`ssnmf_fast.trees.split_topic` and `merge_topics`.
 
@@ -87,7 +89,10 @@ class NMF(BatchLearner):
     A_support: npt.ArrayLike | None = None
     fixed_components: npt.ArrayLike | None = None
     penalties: Any = None
-    _saved: ClassVar = {"topic_names_": Saved("r", "text", optional=True)}
+    _saved: ClassVar = {
+        "topic_names_": Saved("r", "text", optional=True),
+        "covariate_names_": Saved(optional=True, kind=list[str | int]),
+    }
 
     @property
     def reconstruction_err_(self) -> float:
@@ -106,13 +111,16 @@ class NMF(BatchLearner):
         self, X: Any, y: Any, *, X_weights: WeightsLike = None, covariates: VectorLike = None
     ) -> None:
         given: Any = {**self._arguments(), "n_components": self._choose_rank(X)}
-        table, n_fixed = _table(covariates), 0
-        if table is not None:
-            given["covariates"], n_fixed = table, table.shape[1]
-        self._keep(self._factorize(X, X_weights=X_weights, **given), n_fixed_=n_fixed)
+        table, names = _table(covariates), list(getattr(covariates, "columns", ()))
+        learned: dict[str, Any] = {"n_fixed_": 0 if table is None else table.shape[1]}
+        if names and len({*names}) == len(names) and all(isinstance(n, str | int) for n in names):
+            learned["covariate_names_"] = names
+        fit = self._factorize(X, X_weights=X_weights, **given | {"covariates": table})
+        self._keep(fit, **learned)
 
     def _fit_inputs(self, X: Any, y: Any, **given: Any) -> dict[str, Any]:
-        return dict.fromkeys(("X_weights", "covariates")) | given
+        table = _table(given.get("covariates"), getattr(self, "covariate_names_", None))
+        return {"X_weights": None} | given | {"covariates": table}
 
     def fit(
         self,
@@ -159,10 +167,13 @@ class NMF(BatchLearner):
         return self._explained(self._checked(X), X_weights, covariates=covariates)
 
     def _represent(self, X: Any, X_weights: WeightsLike, **known: Any) -> Array:
-        covariates, wanted = _table(known.get("covariates")), getattr(self, "n_fixed_", 0)
+        names, wanted = getattr(self, "covariate_names_", None), getattr(self, "n_fixed_", 0)
+        covariates = _table(known.get("covariates"), names)
         k = 0 if covariates is None else covariates.shape[1]
         if k != wanted:
-            hint = "give these; a call that takes none needs a model without" if wanted else "omit it"
+            hint = (
+                "give these; a call that takes none needs a model without" if wanted else "omit it"
+            )
             raise ValueError(f"covariates has {k} columns, and the fit had {wanted}: {hint}.")
         return super()._represent(X, X_weights, covariates=covariates)
 
@@ -198,10 +209,15 @@ class NMF(BatchLearner):
         return self
 
 
-def _table(covariates: VectorLike) -> Any:
-    """Return fixed columns of S as a checked array; a chunked array is not changed."""
+def _table(covariates: Any, names: list[Any] | None = None) -> Any:
+    """Return fixed columns of S as a checked array, by name; a chunked array is not changed."""
     if covariates is None or hasattr(covariates, "chunks"):
         return covariates
+    own = list(getattr(covariates, "columns", ()))
+    if names and own and {*own} == {*names}:
+        covariates = covariates[names]
+    elif names and own and all(isinstance(one, str) for one in (*own, *names)):
+        raise ValueError(f"covariates has the columns {listed(own)}; the fit had {listed(names)}.")
     return check_matrix(as_array(covariates, "covariates"), "covariates", allow_nan=False)
 
 
