@@ -31,6 +31,7 @@ from .._solver.terms import Loss, Term
 from .._solver.weights import WeightsLike
 
 _ROUNDS, _UPDATES_OF_S, _SWEEPS = 5, 2, 2
+_NUMBERS = "weight", "mean_loss", "seen"  # of batches, kept with their settings
 
 
 def refuse_changes(settings: Mapping[str, Any], learned: Mapping[str, Any]) -> None:
@@ -76,31 +77,25 @@ class BatchStatistics:
 
     def arrays(self, name: str, rank: int) -> dict[str, Array]:
         """Return the statistics of a factor without padding, as arrays by name."""
-        parts = {part: array for part, array in vars(self).items() if array is not None}
-        cuts = {
-            part: array[: rank if part == "K" else None, :rank] for part, array in parts.items()
-        }
-        return {f"{part}{name}": array for part, array in cuts.items()}
+        parts = {part: one for part, one in vars(self).items() if one is not None}
+        return {p + name: one[: rank if p == "K" else None, :rank] for p, one in parts.items()}
 
     @classmethod
     def of_arrays(cls, F: Array, name: str, arrays: Mapping[str, Array]) -> BatchStatistics:
         """Return the statistics of F, (m, r); raise ValueError for wrong shapes."""
-        one, (m, r) = cls(*(arrays.get(f"{part}{name}") for part in "baK")), F.shape
-        found = {part: array.shape for part, array in vars(one).items() if array is not None}
-        wanted = {
-            "b": [(m, r)],
-            "a": [(m, r), (1, r)],
-            "K": [(r, r)],
-        }  # a is (1, r) if all are even
-        if len(found) < 2 or any(shape not in wanted[part] for part, shape in found.items()):
+        one, (m, r) = (
+            cls(arrays["b" + name], arrays.get("a" + name), arrays.get("K" + name)),
+            F.shape,
+        )
+        found = {(part, *array.shape) for part, array in vars(one).items() if array is not None}
+        if len(found) < 2 or found - {("b", m, r), ("a", m, r), ("a", 1, r), ("K", r, r)}:
             raise ValueError("the saved statistics do not have the shapes of the factors")
         return one
 
     def padded(self) -> BatchStatistics:
         b, a, K = (None if one is None else padded(one, one.dtype) for one in vars(self).values())
-        assert b is not None
         K = None if K is None else np.pad(K, ((0, K.shape[1] - len(K)), (0, 0)))
-        return BatchStatistics(b, a, K)
+        return BatchStatistics(np.asarray(b), a, K)
 
 
 @dataclass
@@ -123,38 +118,28 @@ class Online:
 
     @classmethod
     def resume(
-        cls,
-        A: Array,
-        B: Array | None,
-        arrays: Mapping[str, Array] | None,
-        settings: Mapping[str, Any],
+        cls, A: Array, B: Array | None, settings: Mapping[str, Any], arrays: Mapping[str, Array]
     ) -> Online:
-        """Start from a dictionary (r x m), a classifier (r x k), and :meth:`arrays` of batches."""
-        factors = {name: padded(F.T, A.dtype) for name, F in (("A", A), ("B", B)) if F is not None}
-        made = cls(factors, A.shape[0], {"n_components": A.shape[0]} | dict(settings))
-        if arrays is None:
-            return made
-        if not {"counts", "bA"} <= arrays.keys() or arrays["counts"].shape != (1, 2):
-            raise ValueError("the saved statistics of batches are incomplete")
-        made._seen, made.mean_loss = arrays["counts"][0].tolist()
-        made.weight = float(arrays["weight"][0, 0]) if "weight" in arrays else None
-        for name, F in (("A", A), ("B", B)):
-            if F is not None and f"b{name}" in arrays:
-                made._statistics[name] = BatchStatistics.of_arrays(F.T, name, arrays).padded()
-        if (sums := arrays.get("target_sums")) is not None:
-            made.target_sums = padded(sums, sums.dtype)
+        """Start from a dictionary (r x m), a classifier (r x k), and the sums of batches."""
+        given = {name: F.T for name, F in (("A", A), ("B", B)) if F is not None}
+        factors = {name: padded(F, A.dtype) for name, F in given.items()}
+        made = cls(factors, len(A), {"n_components": len(A), **settings})
+        if arrays:
+            made.weight, made.mean_loss, made._seen = (settings[name] for name in _NUMBERS)
+            sums = arrays.get("target_sums")
+            made.target_sums = None if sums is None else padded(sums, sums.dtype)
+        for name in given if arrays else ():
+            if name == "A" or "bB" in arrays:
+                one = BatchStatistics.of_arrays(given[name], name, arrays)
+                made._statistics[name] = one.padded()
         return made
 
     def arrays(self) -> dict[str, Array]:
-        """Return the statistics of batches, as arrays by name."""
-        arrays = {"counts": np.array([[self._seen, max(0.0, self.mean_loss)]])}
+        """Return the sums of batches, as arrays by name."""
+        sums = {} if self.target_sums is None else {"target_sums": self.target_sums[:, : self.rank]}
         for name, one in self._statistics.items():
-            arrays |= one.arrays(name, self.rank)
-        if self.weight is not None:
-            arrays["weight"] = np.array([[self.weight]])
-        if self.target_sums is not None:
-            arrays["target_sums"] = self.target_sums[:, : self.rank]
-        return arrays
+            sums |= one.arrays(name, self.rank)
+        return sums
 
     def array(self, name: str) -> Array:
         """Return a copy of A or B as (r x m) or (r x k)."""
@@ -208,6 +193,8 @@ class Online:
             self.target_sums = new + new.dtype.type(keep) * past_sums
         self._seen = keep * self._seen + n
         self.mean_loss += (value - n * self.mean_loss) / (self._seen or 1.0)
+        numbers = self.weight, self.mean_loss, self._seen
+        self.settings = self.settings | dict(zip(_NUMBERS, numbers, strict=True))
 
 
 def follow(F: Array, sums: BatchStatistics, term: Term, support: Array | None = None) -> None:
@@ -287,7 +274,7 @@ def learn_batch(
         if y is None and isinstance(init, str):
             warn_of_rank(rank, X.shape[1], "the number of features")
         _, A, B = start(init, X, data, labels, rank, rng, known, X_weights)
-        online = Online.resume(A, B, None, {})
+        online = Online.resume(A, B, {}, {})
     online.settings = settings | online.settings
     refuse_changes(settings, online.settings)
     if online.weight is None:

@@ -112,11 +112,8 @@ RECEIPT = Saved(optional=True, kind=Receipt)
 
 
 def fingerprints(given: Mapping[str, Any]) -> dict[str, str]:
-    """Return fingerprints of inputs, except None and empty lists or mappings."""
-    empty = {
-        name for name, one in given.items() if isinstance(one, list | tuple | dict) and not one
-    }
-    kept = {name: one for name, one in given.items() if one is not None and name not in empty}
+    """Return fingerprints of inputs, except None and empty penalties."""
+    kept = {k: one for k, one in given.items() if one is not None and (k != "penalties" or one)}
     return {name: input_fingerprint(one) for name, one in kept.items()}
 
 

@@ -126,7 +126,7 @@ def _all_or_nothing(method: Callable[..., Any], cls: Any) -> Callable[..., Any]:
 
     @wraps(method)
     def learn(self: Any, *args: Any, **kwargs: Any) -> Any:
-        taken = _taken(type(self), method)
+        taken: Signature = _taken(type(self), method)  # type: ignore[arg-type]
         try:
             taken.bind(self, *args, **kwargs)
         except TypeError as error:

@@ -32,7 +32,7 @@ class BatchLearner(FactorizationBase):
 
     _saved: ClassVar = {
         "stream_statistics_": STREAM,
-        "stream_settings_": Saved(optional=True, kind=dict[str, str | float]),
+        "stream_settings_": Saved(optional=True, kind=dict[str, str | float | None]),
     }
 
     def _resumed(self) -> Online:
@@ -40,12 +40,11 @@ class BatchLearner(FactorizationBase):
         for name, attribute in (("covariates", "n_fixed_"), ("penalties", "sample_penalties_")):
             if getattr(self, attribute, None):
                 refuse_to_continue(name, "batches")
-        settings = getattr(self, "stream_settings_", {})
-        receipt = getattr(self, "receipt_", None)
-        if receipt is not None and receipt.settings["loss"] != "given":
-            settings = {"loss": receipt.settings["loss"]}
-        B, arrays = (vars(self).get(n) for n in ("label_components_", "stream_statistics_"))
-        return Online.resume(self.components_, B, arrays, settings)
+        loss = self.receipt_.settings["loss"] if hasattr(self, "receipt_") else "given"
+        settings = getattr(self, "stream_settings_", {} if loss == "given" else {"loss": loss})
+        sums = getattr(self, "stream_statistics_", {})
+        B = getattr(self, "label_components_", None)
+        return Online.resume(self.components_, B, settings, sums)
 
     def _check_loaded(self) -> None:
         super()._check_loaded()

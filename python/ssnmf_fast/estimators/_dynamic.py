@@ -340,9 +340,11 @@ class DynamicTopics(FactorizationBase):
 
     def _unchanged(self) -> dict[str, Any]:
         learned = self._learned_with()
-        chosen = ["n_components", *["method"] * (learned["method"] in ("neighbors", "tied"))]
-        given = {name: getattr(self, name) for name in learned}
-        now = {n: learned[n] if n in chosen and one == "auto" else one for n, one in given.items()}
+        now = {name: getattr(self, name) for name in learned}
+        if self.n_components == "auto":
+            now["n_components"] = learned["n_components"]
+        if self.method == "auto" and learned["method"] in ("neighbors", "tied"):
+            now["method"] = learned["method"]
         refuse_changes(now, learned)
         return learned
 

@@ -326,9 +326,7 @@ def merge_topics(model: FactorizationBase, topics: Sequence[int | str]) -> NMF:
     names[first] = joined([names[place] for place in places], names)
     kept = np.delete(np.array(names), others)
     made = _fitted(model, kept.tolist(), [group == k for k in range(len(kept))])
-    penalties = getattr(model, "sample_penalties_", None)
-    learned = {"components_": A, "representation_": S, "objective_": [], "n_iter_": 0}
-    vars(made).update(learned | ({} if penalties is None else {"sample_penalties_": penalties}))
+    vars(made).update(components_=A, representation_=S, objective_=[], n_iter_=0)
     return made
 
 
@@ -359,7 +357,7 @@ def divided(
         if count > 1:  # samples are weighted by their shares of the topic
             weighed = weights.with_rows(shares[:, topic], "X_weights")
             if made.A_support is not None:
-                of_parts["A_support"] = made.A_support[whole == topic]
+                of_parts["A_support"] = np.asarray(made.A_support)[whole == topic]
             rows[topic] = factorize(X, n_components=count, X_weights=weighed, **of_parts).A
     parts = np.vstack(rows)
     best = represent(X, parts, **given)
@@ -430,40 +428,34 @@ def representation_of(model: FactorizationBase) -> Array:
 
 def _place(model: FactorizationBase, topic: int | str, function: str) -> int:
     """Return the number of a topic that a function may change."""
-    place = _number(model, topic)
+    names, fixed = names_of_topics(model), getattr(model, "fixed_components", None)
+    if isinstance(topic, str):
+        forms = [nfc(name) for name in names]
+        if nfc(topic) not in forms:
+            raise ValueError(f"Unknown topic {short(topic)}; topics are {listed(names)}.")
+        topic = forms.index(nfc(topic))
+    place, n = check_integer(topic, "topic", 0), len(names)
+    if place >= n:
+        raise ValueError(f"topic is {place}; the model has {n} topics, numbered from 0.")
     if getattr(model, "n_fixed_", 0):
         raise ValueError(f"{function} needs a fit without covariates, which it cannot keep.")
-    fixed = getattr(model, "fixed_components", None)
     if fixed is not None and place < np.shape(fixed)[0]:
         raise ValueError(f"{function} cannot change topic {place}, one of fixed_components.")
     return place
 
 
-def _number(model: FactorizationBase, topic: int | str) -> int:
-    names = names_of_topics(model)
-    if isinstance(topic, str):
-        forms = [nfc(name) for name in names]
-        if nfc(topic) not in forms:
-            raise ValueError(f"Unknown topic {short(topic)}; topics are {listed(names)}.")
-        return forms.index(nfc(topic))
-    place = check_integer(topic, "topic", 0)
-    if place >= len(names):
-        raise ValueError(f"topic is {place}; the model has {len(names)} topics, numbered from 0.")
-    return place
-
-
 def _fitted(model: FactorizationBase, names: list[str], whole: Any) -> NMF:
     """Return an NMF with the parameters of a model; `whole` (new, old): which came from which."""
-    made, given = NMF(), model.get_params(deep=False) | {"tol": model._tol()}
-    given = {name: given[name] for name in made.get_params() if name in given}
-    given |= {"n_components": len(names)}
+    made, given = NMF(), model.get_params(deep=False)
+    given |= {"n_components": len(names), "tol": model._tol()}
     if not isinstance(given.get("init"), str) or given["init"] not in INITS:
         given["init"] = "auto"
     if given.get("A_support") is not None:
         given["A_support"] = (np.asarray(whole, float) @ np.asarray(given["A_support"], float)) > 0
     if isinstance(given.get("penalties"), Mapping):  # without those of labels
         given["penalties"] = {k: one for k, one in given["penalties"].items() if k in ("S", "A")}
-    made.set_params(**given)
-    seen = {n: vars(model)[n] for n in ("n_features_in_", "feature_names_in_") if n in vars(model)}
+    made.set_params(**{name: given[name] for name in made.get_params() if name in given})
+    kept = ("n_features_in_", "feature_names_in_", "sample_penalties_")
+    seen = {name: vars(model)[name] for name in kept if name in vars(model)}
     vars(made).update(topic_names_=np.array(names), **seen)
     return made
