@@ -190,7 +190,7 @@ class OnCluster(FactorizationBase):
             parameters.pop("init")
         model = self._kind(**parameters)
         for name, value in vars(self).items():
-            if name.endswith("_") and name not in _LEFT_OUT:
+            if (name.endswith("_") or name in self._saved) and name not in _LEFT_OUT:
                 setattr(model, name, value)
         return model
 
