@@ -227,8 +227,8 @@ class NonnegativeCP(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
         time (Mairal et al. 2010).  Their rows do not change; :meth:`transform` with
         ``mode=stream_mode`` computes them for the present factors.
 
-        After :meth:`fit`, learning continues from its factors.  Only the first call uses `solver`,
-        `init`, `max_iter`, `tol`, `callback` and `verbose`.
+        After :meth:`fit` without labels and weights, learning continues from its factors.  Only the
+        first call uses `solver`, `init`, `max_iter`, `tol`, `callback` and `verbose`.
         """
         if isinstance(y, Mapping):
             raise ValueError("y holds labels of modes, which slices do not take; leave it out.")

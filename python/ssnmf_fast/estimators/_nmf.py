@@ -195,8 +195,9 @@ class NMF(BatchLearner):
 
         Notes
         -----
-        After :meth:`fit`, learning continues from its components.  `solver`, `max_iter`, `tol`,
-        `callback` and `verbose` are ignored; other parameters must not change.
+        After :meth:`fit` without covariates and penalties, learning continues from its components.
+        `solver`, `max_iter`, `tol`, `callback` and `verbose` are ignored; other parameters must not
+        change.
         ``n_components="auto"`` requires an earlier :meth:`fit`.
         """
         fitted = hasattr(self, "components_")

@@ -172,7 +172,8 @@ class TopicSupervisedNMF(NamedTopics):
     - a matrix (n, k) of 0 and 1 (array, data frame or sparse), with rows of zeros, -1 or NaN for
       unlabeled documents; topics have the names of its columns, or 0 ... k - 1.
 
-    :meth:`predict` returns topics or, if `y` held lists or a matrix, a matrix (n, k) of 0 and 1.
+    :meth:`predict` returns topics or, if `y` held lists or a matrix, a matrix (n, k) of 0 and 1,
+    with a column for each of `classes_`.
 
     References
     ----------
