@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from each import each
+from sklearn.base import clone
 from sklearn.datasets import load_digits
 
 import ssnmf_fast as sf
@@ -115,14 +116,99 @@ def test_goes_on_with_a_fit_and_through_a_pickle(digits):
     assert model.representation_.shape == (500, 8)
 
 
-def test_saved_models_go_on(digits, tmp_path):
-    X, y = digits
-    model = sf.SSNMFClassifier(n_components=8, random_state=0)
-    model.partial_fit(X[:500], y[:500], classes=range(10))
+def streams():
+    """Return name -> a model, and batches as arguments of its partial_fit."""
+    rng, rank = np.random.default_rng(0), {"n_components": 3, "random_state": 0}
+    X, T = rng.random((120, 12)), rng.random((6, 5, 12))
+    y, parts, month = np.arange(120) % 3, np.split(np.arange(120), 4), np.datetime64("2020-01")
+    batches = [(X[rows],) for rows in parts]
+    labeled = [(X[rows], np.where(rows % 4 == 1, -1, y[rows])) for rows in parts]
+    targets = [
+        (X[rows], np.column_stack([y[rows] - k, X[rows, 0]])) for k, rows in enumerate(parts)
+    ]
+    targets[0][1][:, 0] = np.nan  # a target that comes later
+    dated = [(X[rows], month + np.sort(rows) // 10) for rows in parts]
+    found = {f"NMF {loss}": (sf.NMF(loss=loss, **rank), batches) for loss in (F, D, 0.5)}
+    found["float32"] = sf.NMF(dtype="float32", A_support=np.tri(3, 12, 8), **rank), batches
+    for losses in ((F, F), (D, F), (F, D), (D, D)):
+        two = dict(zip(("loss", "supervision_loss"), losses, strict=True)) | rank
+        balanced = sf.SSNMFClassifier(supervision_weight="balanced", **two)
+        found[f"classifier {losses}"] = balanced, [(*labeled[0], range(3)), *labeled[1:]]
+        found[f"regressor {losses}"] = sf.SSNMFRegressor(**two), targets
+    found["tensor"] = sf.NonnegativeCP(**rank), [(part,) for part in np.split(T, 4, axis=2)]
+    for method in ("auto", "neighbors", "tied", "nmf", "tensor"):
+        found[f"dated {method}"] = sf.DynamicTopics(method=method, **rank), dated
+    return found
+
+
+@pytest.mark.filterwarnings("ignore")  # of so small data
+@each(("name", "case"), streams().items())
+def test_saved_models_go_on_with_the_same_bits(name, case, tmp_path):
+    model, batches = case
+    for fitted in (False, True):
+        one, path = clone(model).set_params(max_iter=10), tmp_path / "model.npz"
+        if fitted:
+            one.fit(*batches[0][:2])
+        for batch in batches[: 0 if fitted else 2]:
+            one.partial_fit(*batch)
+        sf.save(one, path)
+        other = sf.load(path)
+        arrays = {n: p for n, p in model.get_params().items() if isinstance(p, np.ndarray)}
+        other.set_params(**arrays)  # which files do not keep
+        for batch in batches[2:]:
+            one.partial_fit(*batch)
+            sf.save(other.partial_fit(*batch), path)
+            other = sf.load(path).set_params(**arrays)
+        for key, value in vars(one).items():
+            if key.endswith("_") and key not in ("stream_statistics_", "factors_"):
+                np.testing.assert_array_equal(getattr(other, key), value, err_msg=f"{name}: {key}")
+        for key, value in one.stream_statistics_.items():
+            np.testing.assert_array_equal(other.stream_statistics_[key], value, err_msg=name)
+        assert one.stream_statistics_.keys() == other.stream_statistics_.keys()
+
+
+ONES = np.ones((60, 1))
+PENALTY = sf.penalties.L1(0.1)
+TENSOR, FEW = np.random.default_rng(0).random((12, 6, 5)), {"random_state": 0, "max_iter": 5}
+LABELED = {0: np.ones((12, 2))}
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore:The readout of the fit cannot be updated")
+@each(
+    ("model", "of_fit", "changed", "name"),
+    [
+        (sf.NMF(3, **FEW), {"covariates": ONES}, {}, "covariates"),
+        (sf.NMF(3, penalties=PENALTY, **FEW), {}, {}, "penalties"),
+        (sf.NMF(3, penalties=PENALTY, **FEW), {}, {"penalties": None}, "penalties"),
+        (sf.NMF(3, **FEW), {}, {"penalties": PENALTY}, "penalties"),
+        (sf.NMF(3, **FEW), {}, {"loss": D}, "loss must stay"),
+        (sf.NMF(3, **FEW), {}, {"n_components": 4}, "n_components must stay"),
+        (sf.SSNMFRegressor(3, penalties=PENALTY, **FEW), {}, {}, "penalties"),
+        (sf.SSNMFRegressor(3, penalties=PENALTY, **FEW), {}, {"penalties": None}, "penalties"),
+        (sf.SSNMFClassifier(3, **FEW), {}, {"loss": F}, "loss must stay"),
+        (sf.SSNMFClassifier(3, supervision_weight=np.inf, **FEW), {}, {}, "supervision_weight"),
+        (sf.NonnegativeCP(3, **FEW), {"X_weights": TENSOR}, {}, "X_weights"),
+        (sf.NonnegativeCP(3, **FEW), {"y": LABELED}, {}, "with y"),
+        (sf.NonnegativeCP(3, **FEW), {}, {"loss": D}, "loss must stay"),
+        (sf.DynamicTopics(3, **FEW), {}, {"loss": D}, "loss must stay"),
+        (sf.DynamicTopics(3, freq=5, **FEW), {}, {}, "freq=5"),
+    ],
+)
+def test_what_batches_do_not_take_is_refused_after_a_fit(model, of_fit, changed, name, tmp_path):
+    X = TENSOR if isinstance(model, sf.NonnegativeCP) else np.tile(TENSOR[..., 0], (5, 1))
+    more = {"SSNMFClassifier": np.arange(60) % 3, "SSNMFRegressor": np.arange(60.0)}
+    more["DynamicTopics"] = np.datetime64("2020-01") + np.arange(60) % 8
+    targets = [more[type(model).__name__]] if type(model).__name__ in more else []
+    model = clone(model).fit(X, *targets, **of_fit)
     sf.save(model, tmp_path / "model.npz")
-    loaded = sf.load(tmp_path / "model.npz")
-    np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
-    assert loaded.partial_fit(X[500:], y[500:]).n_iter_ == 1
+    for one in (model, sf.load(tmp_path / "model.npz")):
+        one.set_params(**changed)
+        with pytest.raises(ValueError, match=name):
+            one.partial_fit(X, *targets)
+    if isinstance(model, sf.NonnegativeCP):
+        with pytest.raises(ValueError, match="labels of modes"):
+            sf.NonnegativeCP(3).partial_fit(X, LABELED)
 
 
 def test_threads_give_the_same_bits(digits):

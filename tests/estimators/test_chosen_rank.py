@@ -35,7 +35,9 @@ def test_the_choice_is_that_of_choose_rank(estimator: Any, tmp_path: Path) -> No
     sf.save(model, tmp_path / "model.npz")
     loaded = sf.load(tmp_path / "model.npz")
     assert (loaded.n_components, loaded.n_components_) == ("auto", 3)
-    assert not hasattr(loaded, "rank_choice_")
+    assert str(loaded.rank_choice_) == str(model.rank_choice_)
+    for name, value in model.rank_choice_.plain().items():
+        assert loaded.rank_choice_.plain()[name] == value
     np.testing.assert_array_equal(loaded.transform(X), model.transform(X))
     assert not hasattr(model.set_params(n_components=2).fit(X), "rank_choice_")
 
@@ -60,6 +62,25 @@ def test_batches() -> None:
     model = fitted(sf.NMF).partial_fit(X[:100]).partial_fit(X[100:])
     assert model.n_components_ == 3
     assert model.n_iter_ == 2
+
+
+@pytest.mark.filterwarnings("ignore:Of the .* topics, .* (resemble|lie)")
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_dated_texts_go_on(tmp_path: Path) -> None:
+    times = np.datetime64("2020-01") + np.arange(200) // 20
+    model = sf.DynamicTopics("auto", random_state=0, max_iter=20).fit(X[:160], times[:160])
+    of_three = sf.DynamicTopics(3, random_state=0, max_iter=20).fit(X[:160], times[:160])
+    assert model.intervals(X[:160], times[:160], n_fits=2) == of_three.intervals(
+        X[:160], times[:160], n_fits=2
+    )
+    sf.save(model, tmp_path / "model.npz")
+    loaded = sf.load(tmp_path / "model.npz")
+    for one in (of_three, model, loaded):
+        one.partial_fit(X[160:], times[160:])
+        assert one.slice_sizes_.sum() == 200
+        np.testing.assert_array_equal(one.components_, of_three.components_)
+    with pytest.raises(ValueError, match="n_components must stay 3"):
+        model.set_params(n_components=4).partial_fit(X, times)
 
 
 @pytest.mark.parametrize(

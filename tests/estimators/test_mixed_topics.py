@@ -80,7 +80,7 @@ def test_predictions_follow_the_shares(data):
     shares = model.topic_proportions(X)[:, :3]
     clear = shares.max(axis=1) > 0.7
     assert clear.sum() > 30
-    expected = model.classes_[shares.argmax(axis=1)]
+    expected = model.topic_names_[shares.argmax(axis=1)]
     assert np.mean(model.predict(X)[clear] == expected[clear]) > 0.95
     np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1)
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 from inspect import signature
 
 import numpy as np
 import pytest
+from each import each
 from scipy.special import kl_div
 from sklearn.base import clone
 
 import ssnmf_fast as sf
+from ssnmf_fast import estimators
 
 
 @pytest.fixture(scope="module")
@@ -102,3 +105,50 @@ def test_subclasses_have_the_signature_of_their_constructor():
     assert clone(Shuffled(3, shuffle=True)).shuffle
     with pytest.raises(TypeError, match="is called loss here"):
         plain(beta_loss="frobenius")
+
+
+@each(
+    ("of_model", "of_fit"),
+    [
+        ({}, {}),
+        ({"penalties": []}, {}),
+        ({"A_support": np.ones((3, 12))}, {}),
+        ({"n_starts": 2, "dtype": "float32"}, {}),
+        ({}, {"covariates": np.ones((30, 1))}),
+        ({"penalties": sf.penalties.L1(0.05)}, {}),
+        ({"penalties": {"A": sf.penalties.L1(0.01), "S": [sf.penalties.L2(0.05)]}}, {}),
+        ({}, {"X_weights": sf.weights.outer(rows=np.full(30, 4.0))}),
+        ({}, {"X_weights": np.ones((30, 12))}),
+    ],
+)
+def test_reconstruction_error_is_a_norm_or_not_there(X, of_model, of_fit):
+    model = sf.NMF(3, random_state=0, **of_model).fit(X, **of_fit)
+    if of_model.get("penalties") or "X_weights" in of_fit:
+        with pytest.raises(AttributeError, match="reconstruction_err_ needs a fit without"):
+            _ = model.reconstruction_err_
+        return
+    norm = np.linalg.norm(X - model.representation_ @ model.components_)
+    assert model.reconstruction_err_ == pytest.approx(norm, rel=1e-6)
+    model.set_params(loss="kullback-leibler")  # not that of the fit
+    assert model.reconstruction_err_ == pytest.approx(norm, rel=1e-6)
+
+
+LEARNERS = [getattr(estimators, name) for name in estimators.__all__ if name[0].isupper()]
+LEARNERS = [one for one in LEARNERS if "X" in signature(getattr(one, "fit", id)).parameters]
+
+
+@each(("kind", "method"), itertools.product(LEARNERS, ("fit", "fit_transform", "partial_fit")))
+def test_wrong_keywords_name_the_public_method(X, kind, method):
+    if not hasattr(kind, method):
+        return
+    taken = signature(getattr(kind(), method)).parameters
+    if method == "fit_transform":
+        assert taken == signature(kind().fit).parameters
+    for wrong in ("sample_weights", "sample_weight", "X_weights", "covariates"):
+        if wrong not in taken and kind is not sf.HierarchicalClassifier:
+            answer = "has no argument" if wrong == "sample_weight" and "X_weights" in taken else ""
+            with pytest.raises(TypeError, match=rf"^{kind.__name__}\.{method}.*{answer}.*{wrong}"):
+                getattr(kind(), method)(X, np.arange(30) % 2, **{wrong: np.ones(30)})
+    if "given" not in taken and "fit_parameters" not in taken:
+        with pytest.raises(TypeError, match=rf"^{kind.__name__}\.{method}\(\) .*positional"):
+            getattr(kind(), method)(*range(len(taken) + 1))

@@ -175,6 +175,16 @@ def test_several_labels_and_missing_ones(model: Any) -> None:
     both = np.stack([TOPIC == 0, np.ones(len(TOPIC), bool)], axis=1).astype(float)
     over_time = sf.topics_over_time(model, X, TIMES, by=both)
     np.testing.assert_allclose(over_time.by_class[1], over_time.prevalence)
+    numbers = TOPIC.astype(int) + 3
+    for missing in (None, np.nan, -1, "?"):  # as everywhere
+        by = [missing if one == 4 else int(one) for one in numbers]
+        more = {"unlabeled": "?"} if missing == "?" else {}
+        if missing == "?":
+            by = [str(one) for one in by]
+        found = sf.topics_over_time(model, X, TIMES, by=by, **more)
+        assert [*map(int, found.by_class)] == [3], missing
+    two = sf.topics_over_time(model, X, TIMES, by=np.where(TOPIC, 3, -1), unlabeled=None)
+    assert [*two.by_class] == [-1, 3]
     some = sf.topics_over_time(model, X, TIMES, by=np.where(TOPIC, "steady", None))
     assert list(some.by_class) == ["steady"]
     assert some.class_sizes["steady"].sum() == (TOPIC == 1).sum()

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from sklearn.datasets import load_digits
-from sklearn.metrics import f1_score
+from sklearn.ensemble import VotingClassifier
+from sklearn.metrics import f1_score, get_scorer, roc_auc_score
 
 import ssnmf_fast as sf
 from ssnmf_fast import estimators
@@ -222,3 +223,73 @@ def test_single_missing_entries_have_no_say(digits):
 def test_data_without_anything_predict_how_frequent_the_classes_are(model):
     X, y = np.zeros((20, 3)), np.arange(20) % 4 > 0
     np.testing.assert_allclose(model.fit(X, y).predict_proba(X)[:, 1], 0.75, atol=0.05)
+
+
+def shuffled(kind):
+    """Return counts of three kinds of texts, and labels of a type whose order is not sorted."""
+    rng = np.random.default_rng(0)
+    names = {"int": [7, 2, 5], "str": ["sport", "art", "moon"], "bool": [True, False]}[kind]
+    codes = rng.permutation(np.arange(90) % len(names))
+    rates = np.kron(np.eye(3), np.ones((1, 8)))[codes] * 1.5 + 0.1
+    return rng.poisson(rates).astype(float), np.array(names)[codes], names
+
+
+def classifiers(names):
+    """Yield a classifier of each kind, with the names in the order in which they come."""
+    seeds, three = {name: [8 * k] for k, name in enumerate(names)}, {"n_components": 3, **QUICK}
+    yield sf.FewLabelsClassifier(**QUICK)
+    if len(names) == 3:
+        yield sf.FewLabelsClassifier(class_prior=dict.fromkeys(names, 1 / 3), **QUICK)
+    yield from (sf.SSNMFClassifier(readout=how, **three) for how in ("logistic", "refit", "joint"))
+    yield from (getattr(estimators, name)(**three) for name in NAMES[3:])
+    yield sf.TopicSupervisedNMF(topic_names=names, n_free_topics=1, **QUICK)
+    yield sf.SeededTopics(seeds, **QUICK)
+    yield sf.SeededTopics(seeds, membership="mixed", n_free_topics=1, **QUICK)
+    yield sf.HierarchicalClassifier(sf.SeededTopics(seeds, **QUICK))
+
+
+@pytest.mark.parametrize("kind", ["int", "str", "bool"])
+def test_classes_are_sorted_as_scikit_learn_assumes(kind, tmp_path):
+    X, y, names = shuffled(kind)
+    batches = sf.SSNMFClassifier(3, **QUICK).partial_fit(X[:45], y[:45], classes=names)
+    models = [batches.partial_fit(X[45:], y[45:]), *(one.fit(X, y) for one in classifiers(names))]
+    for model in models:
+        sf.save(model, tmp_path / "model.npz")
+        loaded = sf.load(tmp_path / "model.npz")
+        assert model.classes_.tolist() == loaded.classes_.tolist() == sorted(names), model
+        chance, truth = model.predict_proba(X), y[:, None] == model.classes_
+        losses = -np.log(np.clip(chance[truth], 1e-15, 1))
+        assert -get_scorer("neg_log_loss")(loaded, X, y) == pytest.approx(losses.mean()), model
+        parts = [roc_auc_score(truth[:, k], chance[:, k]) for k in range(len(names))]
+        scorer = get_scorer("roc_auc" if kind == "bool" else "roc_auc_ovr")
+        assert scorer(loaded, X, y) == pytest.approx(np.mean(parts)), model
+        predicted, scores = model.predict(X), model.decision_function(X)
+        assert np.array_equal(model.classes_[chance.argmax(axis=1)], predicted), model
+        best = (scores > 0).astype(int) if kind == "bool" else scores.argmax(axis=1)
+        assert np.mean(model.classes_[best] == predicted) > 0.95, model
+        assert np.mean(predicted == y) == model.score(X, y) > 0.8, model
+        if hasattr(model, "class_shares_"):
+            largest = model.topic_proportions(X)[truth[:, 0]].mean(axis=0)
+            assert model.class_shares_[:, 0] == pytest.approx(largest, abs=0.05), model
+        if hasattr(model, "topic_names_"):
+            assert model.topic_names_.tolist() == names, model
+
+
+def test_votes_of_named_topics():
+    X, y, _ = shuffled("int")
+    names, y = [2, 0, 1], np.searchsorted([2, 5, 7], y)  # as VotingClassifier encodes labels
+    seeds = {name: [8 * k] for k, name in enumerate(names)}
+    named = sf.TopicSupervisedNMF(topic_names=names, **QUICK)
+    votes = VotingClassifier([("a", named), ("b", sf.SeededTopics(seeds, **QUICK))], voting="soft")
+    assert votes.fit(X, y).score(X, y) > 0.95
+
+
+def test_columns_of_several_labels():
+    X, y, names = shuffled("str")
+    lists = sf.TopicSupervisedNMF(topic_names=names, **QUICK).fit(X, [[one] for one in y])
+    assert (lists.classes_.tolist(), lists.topic_names_.tolist()) == (sorted(names), names)
+    assert lists.score(X, [[one] for one in y]) > 0.9
+    table = pytest.importorskip("pandas").DataFrame({name: (y == name) * 1 for name in names})
+    matrix = sf.TopicSupervisedNMF(**QUICK).fit(X, table)
+    assert matrix.classes_.tolist() == names
+    assert np.mean((matrix.predict(X) == table).all(axis=1)) == matrix.score(X, table) > 0.9

@@ -31,6 +31,8 @@ def test_files_keep_what_predicts(name, small, tmp_path):
     loaded = sf.load(tmp_path / "model.npz")
     assert loaded.get_params() == model.get_params()
     assert set(vars(loaded)) == set(vars(model))
+    for part, array in getattr(getattr(model, "readout_", None), "arrays", dict)().items():
+        assert loaded.readout_.arrays()[part].dtype == array.dtype
     for method in ("predict", "predict_proba", "predict_log_proba", "decision_function"):
         if hasattr(model, method):
             assert np.array_equal(getattr(loaded, method)(X), getattr(model, method)(X))

@@ -177,3 +177,84 @@ def test_bad_calls() -> None:
         sf.trees.merge_topics(model, "01")
     with pytest.raises(ValueError, match="representation_"):
         sf.trees.merge_topics(sf.NMF(2).partial_fit(X), [0, 1])
+
+
+GIVEN = {
+    "loss": "kullback-leibler",
+    "solver": "mm",
+    "init": "random",
+    "max_iter": 30,
+    "tol": 1e-3,
+    "random_state": 3,
+    "n_threads": 1,
+    "n_starts": 2,
+    "verbose": 0,
+    "dtype": "float32",
+    "forget_factor": 0.5,
+    "callback": None,
+    "penalties": [sf.penalties.L1(0.02), sf.penalties.L2(0.01)],
+}
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_all_parameters_stay() -> None:
+    X, _ = texts()
+    assert {*GIVEN, "n_components", "A_support", "fixed_components"} == {*sf.NMF().get_params()}
+    model = sf.NMF(3, **GIVEN).fit(X)
+    for made in (sf.trees.split_topic(model, 1, 2, X), sf.trees.merge_topics(model, [0, 2])):
+        assert made.get_params() == model.get_params() | {"n_components": len(made.components_)}
+        assert made.sample_penalties_ == model.sample_penalties_
+        assert made.transform(X).dtype == made.components_.dtype == np.float32
+        again = sf.represent(X, made.components_, loss=model.loss, penalties=GIVEN["penalties"])
+        assert made.transform(X) == pytest.approx(again, abs=1e-4)
+    penalties = {"S": sf.penalties.L1(0.01), "A": sf.penalties.L1(0.01), "B": sf.penalties.L1(0.1)}
+    regressor = sf.SSNMFRegressor(3, penalties=penalties, random_state=0).fit(X, X.sum(axis=1))
+    parts = sf.trees.split_topic(regressor, 0, 2, X)
+    assert parts.penalties == {name: penalties[name] for name in "SA"}
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_known_parts_of_components_stay() -> None:
+    X, _ = texts()
+    support = np.kron(np.eye(3, dtype=int), np.ones((1, 8), dtype=int))
+    model = sf.NMF(3, A_support=support, random_state=0).fit(X)
+    parts = sf.trees.split_topic(model, 1, 2, X)
+    assert np.array_equal(parts.A_support, support[[0, 1, 1, 2]])
+    assert not parts.components_[np.asarray(parts.A_support) == 0].any()
+    merged = sf.trees.merge_topics(parts, ["1/0", "2"])
+    assert np.array_equal(merged.A_support, [support[0], support[1] + support[2], support[1]])
+    fixed = X[:1].toarray()
+    model = sf.NMF(4, fixed_components=fixed, random_state=0).fit(X)
+    parts = sf.trees.split_topic(model, 2, 2, X)
+    for made in (parts, sf.trees.merge_topics(model, [1, 3])):
+        assert np.array_equal(made.components_[:1], fixed)
+        assert made.fixed_components is fixed
+        assert made.partial_fit(X).components_[:1] == pytest.approx(fixed)
+    for change in (
+        lambda: sf.trees.split_topic(model, 0, 2, X),
+        lambda: sf.trees.merge_topics(model, [0, 1]),
+    ):
+        with pytest.raises(ValueError, match="topic 0, one of fixed_components"):
+            change()
+
+
+def test_covariates_are_named_where_they_would_be_lost() -> None:
+    X, kinds = texts()
+    model = sf.NMF(3, random_state=0).fit(X, covariates=(kinds % 2)[:, None] * 1.0)
+    months = np.datetime64("2020-01") + np.arange(90) % 6
+    for lost, name in (
+        (
+            lambda: sf.trees.split_topic(model, 0, 2, X),
+            "split_topic needs a fit without covariates",
+        ),
+        (
+            lambda: sf.trees.merge_topics(model, [0, 1]),
+            "merge_topics needs a fit without covariates",
+        ),
+        (lambda: sf.topics_over_time(model, X, months), "the fit had 1.*needs a model without"),
+        (lambda: sf.trees.TopicTree(model).transform(X), "the fit had 1.*needs a model without"),
+        (lambda: model.to_pyldavis(X), "the fit had 1.*needs a model without"),
+        (lambda: model.score(X), "the fit had 1: give these"),
+    ):
+        with pytest.raises(ValueError, match=name):
+            lost()

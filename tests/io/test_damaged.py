@@ -166,6 +166,47 @@ def test_spoiled_slices_are_refused(spoil, data, path):
         sf.load(path)
 
 
+def _models_with_numbers():
+    """Return models, with names of their arrays (or counts) and values that these cannot have."""
+    rng = np.random.default_rng(0)
+    X, y, huge = rng.poisson(2.0, (36, 8)).astype(float), np.arange(36) % 3, 10**6
+    model = sf.NMF(3, random_state=0).fit(X)
+    over_time = sf.topics_over_time(model, X, np.datetime64("2020-01") + np.arange(36) % 6, by=y)
+    holes = np.where(rng.random(X.shape) < 0.2, np.nan, X)
+    batches = sf.SSNMFClassifier(3, random_state=0).partial_fit(X, y, classes=[0, 1, 2])
+    words = {"words/increase": (8, -1, huge), "words/top": (8, 0.5), "document_slices": (6, -1)}
+    imputer = {"indicated_": (8, -1, huge), "ridge_": (np.nan, -1.0), "n_components_": (huge,)}
+    kept = {"classes_": (huge,), "stream_statistics_/bA": (np.nan, -1.0), "class_prior_": (-1.0,)}
+    seeded = sf.SeededTopics({0: [0], 1: [3], 2: [6]}, random_state=0).fit(X)
+    return [
+        (over_time, words | {"sizes": (-1,), "class_sizes/0": (-1,), "components": (np.nan, -1.0)}),
+        (sf.LowRankImputer(random_state=0).fit(holes), imputer),
+        (batches, kept),
+        (seeded, {"seed_weights_/indices": (8, -1, 0.5)}),
+        (sf.Recommender(random_state=0).fit(y, np.arange(36) % 8), {"n_components_": (huge,)}),
+        (sf.BayesianNMF(2, random_state=0).fit(X), {"representation_groups_": (1, -1, 0.5)}),
+    ]
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_numbers_that_do_not_belong_to_their_arrays_are_refused(path):
+    for model, spoiled in _models_with_numbers():
+        sf.save(model, path)
+        header, arrays = _contents(path)
+        for name, values in spoiled.items():
+            for value in values:
+                attributes, others = dict(header["attributes"]), dict(arrays)
+                if (key := f"array/{name}") in arrays:
+                    kind = np.result_type(arrays[key], type(value))
+                    others[key] = arrays[key].astype(kind)
+                    others[key].flat[0] = value
+                else:
+                    attributes[name] = value
+                _rewrite(path, header | {"attributes": attributes}, others)
+                with pytest.raises(ValueError, match="do not fit together"):
+                    sf.load(path)
+
+
 def _leaves(values, path=()):
     """Paths to everything in a header."""
     yield path

@@ -251,6 +251,30 @@ def test_an_estimator_knows_what_the_function_knows(tmp_path):
     assert not batches.components_[1:][np.eye(R, M)[1:] == 0].any()
 
 
+def test_covariates_of_new_samples_are_matched_by_name(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    X, table = np.random.default_rng(0).random((30, 8)), np.eye(2)[np.arange(30) % 2]
+    C = pandas.DataFrame(table, columns=["a", "b"])
+    model = sf.NMF(4, random_state=0).fit(X, covariates=C)
+    sf.save(model, tmp_path / "model.npz")
+    turned, other = C[["b", "a"]], C.rename(columns={"b": "c"})
+    for one in (model, sf.load(tmp_path / "model.npz")):
+        for method in (one.transform, one.score, one.topic_proportions):
+            expected = method(X, covariates=C)
+            for same in (turned, table, pandas.DataFrame(table)):
+                assert np.array_equal(method(X, covariates=same), expected)
+            with pytest.raises(ValueError, match="columns 'a', 'c'; the fit had 'a', 'b'"):
+                method(X, covariates=other)
+    assert sf.verify(model, X, covariates=turned).ok
+    with pytest.raises(ValueError, match=r"labels of the rows of X in another order"):
+        model.transform(pandas.DataFrame(X), covariates=C[::-1])
+    numbered = sf.NMF(4, random_state=0).fit(X, covariates=pandas.DataFrame(table))
+    expected = numbered.transform(X, covariates=table)
+    turned = pandas.DataFrame(table)[[1, 0]]
+    assert np.array_equal(numbered.transform(X, covariates=turned), expected)
+    assert not hasattr(numbered.fit(X, covariates=table), "covariate_names_")
+
+
 def test_a_regressor_takes_them_too():
     X = data()
     y = X[:, 0] + X[:, 1]

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import types
+from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints, is_typeddict
+
+import numpy as np
 
 
 def as_declared(value: object, kind: Any, name: str) -> Any:
@@ -39,11 +42,13 @@ def as_declared(value: object, kind: Any, name: str) -> Any:
     if is_typeddict(kind):
         return _entries(value, get_type_hints(kind), kind.__required_keys__, name)
     plain: Any = origin or kind
+    if plain is np.ndarray and isinstance(value, list):
+        return np.array(value, dtype=np.float64)
     given: Any = {tuple: list, float: (float, int), None: type(None)}.get(plain, plain)
     if not isinstance(value, given) or (given in ((float, int), int) and isinstance(value, bool)):
         wanted = {list: "a list", dict: "a mapping", None: "null"}.get(plain, plain.__name__)
         raise ValueError(f"{name} is {value!r:.50}; expected {wanted}")
-    if plain is dict and parts:
+    if plain in (dict, Mapping) and parts:
         return {key: as_declared(one, parts[1], f"{name}[{key!r}]") for key, one in value.items()}
     if plain in (list, tuple) and parts:
         single = plain is list or parts[-1] is Ellipsis

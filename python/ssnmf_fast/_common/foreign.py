@@ -19,10 +19,10 @@ _ANSWERS = {
 }
 
 
-def refuse_foreign(name: str, arguments: Iterable[str]) -> None:
+def refuse_foreign(name: str, arguments: Iterable[str], weights: bool = True) -> None:
     """Raise TypeError for an argument of scikit-learn's NMF that has another name here."""
     for argument in arguments:
-        if argument in _ANSWERS:
+        if argument in _ANSWERS and (weights or argument != "sample_weight"):
             raise TypeError(
                 f"{name} has no argument {argument!r}: {argument} {_ANSWERS[argument]}."
             )

@@ -82,8 +82,9 @@ class Saved:
 
     # A letter for each axis of an array: equal letters, equal sizes; "?": any; "": count or flag.
     axes: str | None = None
-    # Values of an array: nonnegative (""), "finite", "positive" (and finite), "whole" (integers of
-    # any sign), "times" (datetime64) or "text".
+    # Values of an array: nonnegative (""; if one-dimensional, of any kind), "nonnegative",
+    # "finite", "positive" (and finite), "real" (also NaN), "<m" or "-1<m" (indices of axis m, from
+    # 0 or -1), "counts" (integers from 0), "times" (datetime64) or "text".
     values: str = ""
     optional: bool = False  # whether a fitted model may lack it
     container: type[list[Any] | dict[Any, Any]] | None = None  # of such arrays
@@ -91,8 +92,8 @@ class Saved:
 
     @property
     def of_numbers(self) -> bool:
-        matrix = self.axes is not None and len(self.axes) == 2 and self.values != "whole"
-        return matrix or self.values in ("finite", "positive")
+        matrix = self.axes is not None and len(self.axes) == 2 and not self.values
+        return matrix or self.values in ("nonnegative", "finite", "positive")
 
     def check(self, name: str, value: Any, sizes: dict[str, int]) -> None:
         if self.kind is not None:
@@ -119,14 +120,19 @@ class Saved:
             for axis, size in zip(self.axes, value.shape, strict=True):
                 if axis != "?" and sizes.setdefault(axis, size) != size:
                     raise ValueError(f"{name} of shape {value.shape} does not match other arrays")
-        wanted = {"text": "U", "whole": "i", "times": "M"}.get(self.values)
+        low, indexed, axis = self.values.partition("<")
+        whole = indexed or self.values == "counts"
+        wanted = "i" if whole else {"text": "U", "times": "M", "real": "f"}.get(self.values)
         if wanted and (value.dtype.kind != wanted or (wanted == "M" and np.isnat(value).any())):
-            what = {"whole": "integers"}.get(self.values, self.values)
-            raise ValueError(f"{name} does not hold {what}")
+            raise ValueError(f"{name} does not hold {'integers' if whole else self.values}")
+        if whole and value.size:
+            least, end = int(low) if indexed and low else 0, sizes.get(axis, math.inf)
+            if value.min() < least or value.max() >= end:
+                raise ValueError(f"{name} holds integers outside {least} ... {end - 1}")
         if not self.of_numbers:
             return
         entries = np.asarray(value.data if sp.issparse(value) else value)
-        if self.axes and len(self.axes) == 2 and entries.dtype.kind != "f":
+        if self.axes and entries.dtype.kind != "f":
             raise ValueError(f"{name} does not hold real numbers")
         entries = entries.astype(np.float64, copy=False)
         low = {"finite": -math.inf, "positive": np.nextafter(0.0, 1.0)}.get(self.values, 0.0)
@@ -157,6 +163,7 @@ def arrays_of(value: object) -> Any:
 
 
 COUNT, NUMBER, POSITIVE = Saved(""), Saved(kind=float), Saved(values="positive")
+STREAM = Saved("??", container=dict, optional=True)  # statistics of batches or slices
 LOSS, HISTORY = Saved(kind=str | float), Saved(kind=list[tuple[int, float]])
 _DICTIONARIES = ("A", "right", "components_", "factors", "factors_", "components")
 
@@ -168,6 +175,11 @@ def check_parts(values: dict[str, Any], table: Table) -> None:
     for name, saved in table.items():
         if name in values and not (values[name] is None and saved.optional):
             saved.check(name, values[name], sizes)
+    for name, saved in table.items():  # again, as indices may precede the size of their axis
+        if "<" in saved.values and values.get(name) is not None:
+            saved.check(name, values[name], sizes)
+    if "r" in sizes and values.get("n_components_", sizes["r"]) != sizes["r"]:
+        raise ValueError("n_components_ does not match other arrays")
     dictionary = next((name for name in _DICTIONARIES if name in table), None)
     if dictionary is None:
         return
@@ -175,7 +187,3 @@ def check_parts(values: dict[str, Any], table: Table) -> None:
     matrices = found if isinstance(found, list) else [found]
     if not matrices or not all(math.prod(matrix.shape) for matrix in matrices):
         raise ValueError("the dictionary is empty")
-    if "components_rate_" in values and "representation_" in values:
-        groups, rates = values["representation_groups_"], values["representation_rates_"]
-        if groups.dtype.kind != "i" or not np.all((groups >= 0) & (groups < len(rates))):
-            raise ValueError("representation_groups_ are not rows of representation_rates_")

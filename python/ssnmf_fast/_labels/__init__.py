@@ -23,3 +23,4 @@ from ._several import indicator_matrix as indicator_matrix
 from ._several import is_indicator as is_indicator
 from ._several import labels_of as labels_of
 from ._several import names_array as names_array
+from ._several import sorting as sorting

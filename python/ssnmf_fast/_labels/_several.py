@@ -100,6 +100,7 @@ class LabelLists:
 
     `names` holds the named topics, `members` is a boolean sparse matrix (documents x topics),
     `labeled` marks documents with any topic, and `multilabel` tells if several are possible.
+    `order` (k,) sorts the names as classes; the columns of a matrix stay as they are.
     """
 
     def __init__(self, y: object, names: Any = None, marker: object = "auto") -> None:
@@ -109,6 +110,7 @@ class LabelLists:
         self.multilabel = True
         if sp.issparse(y) or (len(shape) == 2 and shape[1] > 1):
             self._read_matrix(y, given)
+            self.order: Array = np.arange(len(self.names))
         elif getattr(y, "ndim", 1) == 1 and any(map(_is_list, y)):
             self._name([_read_list(i, entry) for i, entry in enumerate(y)], given)
             if given is None:
@@ -148,6 +150,7 @@ class LabelLists:
             why = "y names topics by text and by numbers, which cannot be sorted"
             raise ValueError(f"{why}; use one kind, or give topic_names.") from error
         place = {name: k for k, name in enumerate(self.names.tolist())}
+        self.order = sorting(self.names)
         unknown = [name for name in found if name not in place]
         if unknown:
             names = f"not one of topic_names: {listed(self.names.tolist())}"
@@ -161,12 +164,14 @@ class LabelLists:
         return part
 
     def targets(self) -> ClassLabels | Indicators:
+        """Return the labels, with classes in their order."""
+        members = self.members[:, self.order]
         if not self.multilabel:
-            codes = np.asarray(self.members.argmax(axis=1)).ravel()
+            codes = np.asarray(members.argmax(axis=1)).ravel()
             return ClassLabels(
                 np.where(self.labeled, codes, -1), -1, known_classes=np.arange(len(self.names))
             )
-        matrix = self.members.toarray().astype(np.float64)
+        matrix = members.toarray().astype(np.float64)
         matrix[~self.labeled] = np.nan
         return Indicators(matrix)
 
@@ -239,6 +244,11 @@ def names_array(names: Any) -> Array:
     array = np.empty(len(names), dtype=object)
     array[:] = names
     return array
+
+
+def sorting(names: Array) -> Array:
+    """Return the order of sorted names; names of several kinds are sorted as text."""
+    return np.argsort(names.astype(str) if names.dtype == object else names, kind="stable")
 
 
 def _check_names(names: list[Any]) -> Array:

@@ -31,6 +31,7 @@ from .._solver.terms import Loss, Term
 from .._solver.weights import WeightsLike
 
 _ROUNDS, _UPDATES_OF_S, _SWEEPS = 5, 2, 2
+_NUMBERS = "weight", "mean_loss", "seen"  # of batches, kept with their settings
 
 
 def refuse_changes(settings: Mapping[str, Any], learned: Mapping[str, Any]) -> None:
@@ -74,6 +75,28 @@ class BatchStatistics:
                 sums[name] = left if now is None else left + now
         return BatchStatistics(**sums)
 
+    def arrays(self, name: str, rank: int) -> dict[str, Array]:
+        """Return the statistics of a factor without padding, as arrays by name."""
+        parts = {part: one for part, one in vars(self).items() if one is not None}
+        return {p + name: one[: rank if p == "K" else None, :rank] for p, one in parts.items()}
+
+    @classmethod
+    def of_arrays(cls, F: Array, name: str, arrays: Mapping[str, Array]) -> BatchStatistics:
+        """Return the statistics of F, (m, r); raise ValueError for wrong shapes."""
+        one, (m, r) = (
+            cls(arrays["b" + name], arrays.get("a" + name), arrays.get("K" + name)),
+            F.shape,
+        )
+        found = {(part, *array.shape) for part, array in vars(one).items() if array is not None}
+        if len(found) < 2 or found - {("b", m, r), ("a", m, r), ("a", 1, r), ("K", r, r)}:
+            raise ValueError("the saved statistics do not have the shapes of the factors")
+        return one
+
+    def padded(self) -> BatchStatistics:
+        b, a, K = (None if one is None else padded(one, one.dtype) for one in vars(self).values())
+        K = None if K is None else np.pad(K, ((0, K.shape[1] - len(K)), (0, 0)))
+        return BatchStatistics(np.asarray(b), a, K)
+
 
 @dataclass
 class Online:
@@ -87,7 +110,6 @@ class Online:
     rank: int
     settings: dict[str, Any]  # the same for all batches
     weight: float | None = None  # of the supervision; None until the first batch balances it
-    n_steps: int = 0
     mean_loss: float = 0.0  # per sample, with the weights of the sums
     support: dict[str, Array] = field(default_factory=dict)  # where factors move, as bits
     target_sums: Array | None = None  # of the rows of S, with the weights of each target (k x r)
@@ -95,12 +117,29 @@ class Online:
     _statistics: dict[str, BatchStatistics] = field(default_factory=dict)
 
     @classmethod
-    def resume(cls, A: Array, B: Array | None) -> Online:
-        """Start from a dictionary (r x m) and a classifier (r x k)."""
-        factors = {"A": padded(A.T, A.dtype)}
-        if B is not None:
-            factors["B"] = padded(B.T, A.dtype)
-        return cls(factors, A.shape[0], {"n_components": A.shape[0]})
+    def resume(
+        cls, A: Array, B: Array | None, settings: Mapping[str, Any], arrays: Mapping[str, Array]
+    ) -> Online:
+        """Start from a dictionary (r x m), a classifier (r x k), and the sums of batches."""
+        given = {name: F.T for name, F in (("A", A), ("B", B)) if F is not None}
+        factors = {name: padded(F, A.dtype) for name, F in given.items()}
+        made = cls(factors, len(A), {"n_components": len(A), **settings})
+        if arrays:
+            made.weight, made.mean_loss, made._seen = (settings[name] for name in _NUMBERS)
+            sums = arrays.get("target_sums")
+            made.target_sums = None if sums is None else padded(sums, sums.dtype)
+        for name in given if arrays else ():
+            if name == "A" or "bB" in arrays:
+                one = BatchStatistics.of_arrays(given[name], name, arrays)
+                made._statistics[name] = one.padded()
+        return made
+
+    def arrays(self) -> dict[str, Array]:
+        """Return the sums of batches, as arrays by name."""
+        sums = {} if self.target_sums is None else {"target_sums": self.target_sums[:, : self.rank]}
+        for name, one in self._statistics.items():
+            sums |= one.arrays(name, self.rank)
+        return sums
 
     def array(self, name: str) -> Array:
         """Return a copy of A or B as (r x m) or (r x k)."""
@@ -154,7 +193,8 @@ class Online:
             self.target_sums = new + new.dtype.type(keep) * past_sums
         self._seen = keep * self._seen + n
         self.mean_loss += (value - n * self.mean_loss) / (self._seen or 1.0)
-        self.n_steps += 1
+        numbers = self.weight, self.mean_loss, self._seen
+        self.settings = self.settings | dict(zip(_NUMBERS, numbers, strict=True))
 
 
 def follow(F: Array, sums: BatchStatistics, term: Term, support: Array | None = None) -> None:
@@ -212,15 +252,13 @@ def learn_batch(
     lift: Array | None = None,
     counted: Array | None = None,
 ) -> Online:
-    """Learn from a batch, the first if `online` is None; return a new object."""
+    """Learn from a batch, the first if `online` is None; return the changed or new object."""
     refuse_on_disk(X, "partial_fit")
     rank = check_integer(n_components, "n_components", 1)
     keep = check_real(forget_factor, "forget_factor", maximum=1)
     threads = resolve_threads(n_threads)
     weight = check_weight(supervision_weight)
     if online is not None:
-        factors = {name: F.copy() for name, F in online.factors.items()}
-        online = replace(online, factors=factors, settings=dict(online.settings))
         X = X.astype(online.factors["A"].dtype, copy=False)
     X = check_data(X, threads)
     data, labels = terms(X, y, loss, supervision_loss, X_weights, y_weights, threads)
@@ -236,7 +274,7 @@ def learn_batch(
         if y is None and isinstance(init, str):
             warn_of_rank(rank, X.shape[1], "the number of features")
         _, A, B = start(init, X, data, labels, rank, rng, known, X_weights)
-        online = Online.resume(A, B)
+        online = Online.resume(A, B, {}, {})
     online.settings = settings | online.settings
     refuse_changes(settings, online.settings)
     if online.weight is None:
@@ -297,7 +335,7 @@ class Stream:
         """Return the statistics of slices, as arrays by name."""
         arrays = {"counts": np.array([[self.n_slices, self.seen, self.mean_loss]])}
         for k, one in enumerate(self.sums):
-            arrays |= {f"{name}{k}": part for name, part in vars(one).items() if part is not None}
+            arrays |= one.arrays(str(k), self.factors[k].shape[1])
         return arrays
 
     @classmethod
@@ -307,16 +345,7 @@ class Stream:
         if not wanted <= arrays.keys() or arrays["counts"].shape != (1, 3):
             raise ValueError("the saved statistics of the slices are incomplete")
         n_slices, seen, mean_loss = arrays["counts"][0].tolist()
-        sums = []
-        for k, F in enumerate(factors):
-            one = BatchStatistics(arrays[f"b{k}"], arrays.get(f"a{k}"), arrays.get(f"K{k}"))
-            sides = one.b.shape, F.shape if one.a is None else one.a.shape
-            square = F.shape[1:] * 2 if one.K is None else one.K.shape
-            if sides != (F.shape, F.shape) or square != F.shape[1:] * 2:
-                raise ValueError(
-                    "the saved statistics of the slices do not have the shapes of the factors"
-                )
-            sums.append(one)
+        sums = (BatchStatistics.of_arrays(F, str(k), arrays) for k, F in enumerate(factors))
         return cls(tuple(factors), tuple(sums), int(n_slices), seen, mean_loss)
 
     def learn(
@@ -340,11 +369,7 @@ class Stream:
         n_slices = self.n_slices + X.shape[0]
         curved = term.gram and term.form.equal_rows
         left = min(keep ** X.shape[0], self.n_slices / n_slices)
-        past, more = [], stored[0].shape[1] - rank
-        for one in self.sums:
-            a = None if one.a is None else np.pad(one.a, ((0, 0), (0, more)))
-            K = None if one.K is None else np.pad(one.K, (0, more))
-            past.append(BatchStatistics(np.pad(one.b, ((0, 0), (0, more))), a, K))
+        past = [one.padded() for one in self.sums]
         if not curved:  # multiplicative steps hardly increase tiny entries
             for F in stored[1:]:
                 np.maximum(F, _AWAKE * F.mean(axis=0), out=F)

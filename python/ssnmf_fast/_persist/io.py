@@ -108,6 +108,8 @@ def unpacked(plain: dict[str, Any], arrays: dict[str, Array]) -> dict[str, Any]:
             ]
         elif isinstance(value, dict) and value["kind"] == "csr":
             parts = tuple(arrays.pop(f"{key}/{part}") for part in _PARTS)
+            if any(part.dtype.kind != "i" for part in parts[1:]):
+                raise ValueError(f"{key} does not hold integer indices")
             values[key] = read_csr(sp.csr_array(parts, shape=tuple(value["values"])), key)
         elif isinstance(value, dict) and value["kind"] in _SEVERAL:
             several = {part: arrays.pop(f"{key}/{part}") for part in value["values"]}
@@ -152,14 +154,14 @@ _RESULTS: dict[Any, Table] = {
     },
     TensorFactorization: {
         "factors": Saved("?r", container=list),
-        "weights": Saved("r", "finite"),
+        "weights": Saved("r", "nonnegative"),
         "label_components": Saved("r?", container=dict),
         "n_iter": COUNT,
     },
     Completion: {
         "left": Saved("nc", "finite"),
         "right": Saved("cm", "finite"),
-        "singular_values": Saved("r"),
+        "singular_values": Saved("r", "nonnegative"),
         **dict.fromkeys(("n_components", "n_iter"), COUNT),
         "row_ids": Saved("n", optional=True),
         "column_ids": Saved("m", optional=True),
@@ -284,6 +286,9 @@ def _taken_apart(model: Any) -> tuple[dict[str, Any], dict[str, Array]]:
         names = ", ".join(sorted(_classes()))
         raise TypeError(f"A {name} cannot be saved; expected one of {names}, fitted.")
     kept = [key for key in _table(kind) if hasattr(model, key)]
+    lost = [key for key in vars(model) if key[-1] == "_" and key[0] != "_" and key not in kept]
+    if lost:
+        raise TypeError(f"{lost[0]} of this {name} cannot be saved; delete the attribute first.")
     values = {key: saved.arrays_of(getattr(model, key)) for key in kept}
     if _is_estimator(kind) and not any(name in values for name in _FITTED):
         raise ValueError(f"This {name} is not fitted; call fit before save.")
@@ -307,8 +312,7 @@ def _put_together(described: dict[str, Any], arrays: dict[str, Array]) -> Any:
     model = _with_parameters(kind, described["parameters"])
     for key, value in values.items():
         setattr(model, key, table[key].restored(value))
-    if hasattr(model, "_check_loaded"):
-        model._check_loaded()
+    model._check_loaded()
     return model
 
 

@@ -74,6 +74,15 @@ class RankChoice:
     recurring: int | None = None
     best_model: Any = None
 
+    def __post_init__(self) -> None:
+        if len(self.scores) != len(self.ranks) or self.rank not in self.ranks:
+            raise ValueError(f"rank {self.rank} and the scores do not belong to ranks {self.ranks}")
+
+    def plain(self) -> dict[str, Any]:
+        """Return the contents for a file."""
+        measures = {name: measure.tolist() for name, measure in self.measures.items()}
+        return vars(self) | {"scores": self.scores.tolist(), "measures": measures}
+
     @classmethod
     def by_rule(
         cls, ranks: tuple[int, ...], scores: Array, criterion: str, rule: str, **others: Any

@@ -74,7 +74,7 @@ class Fitted(Data):
         if self.times is None:
             return None
         by = None if self.labels is None else self.labels.single_or_indicators()
-        more: Any = {"freq": self.freq, "feature_names": self.terms, "by": by}
+        more: Any = {"freq": self.freq, "feature_names": self.terms, "by": by, "unlabeled": None}
         over = estimators.topics_over_time(self.model, self.X, self.times.values, **more)
         return replace(over, prevalence=getattr(self.model, "prevalence_", over.prevalence))
 

@@ -141,7 +141,6 @@ class OnCluster(FactorizationBase):
         -------
         self
         """
-        signature(self._kind.fit).bind(self, X, y, **weights)
         if getattr(self, "n_starts", 1) != 1:
             raise ValueError(
                 f"n_starts must be 1 for data on a cluster; got {self.n_starts}. Fit models with "
@@ -197,7 +196,7 @@ class OnCluster(FactorizationBase):
             parameters.pop("init")
         model = self._kind(**parameters)
         for name, value in vars(self).items():
-            if name.endswith("_") and name not in _LEFT_OUT:
+            if (name.endswith("_") or name in self._saved) and name not in _LEFT_OUT:
                 setattr(model, name, value)
         return model
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import wraps
-from inspect import signature
+from functools import cache, wraps
+from inspect import Parameter, Signature, signature
 from types import FunctionType
 from typing import Any, ClassVar, TypeVar
 
@@ -26,9 +26,9 @@ from .._data.arrays import DataLike, check_dtype, refuse_on_disk
 from .._data.csr_file import CsrFile
 from .._data.threads import resolve_jobs, resolve_threads
 from .._models.factorize import Factorization, factorize
-from .._models.online import Stream
 from .._models.receipts import Check, factorization_check
 from .._models.represent import explained_deviance, represent
+from .._ranks.choice import RankChoice
 from .._ranks.words import choose_by_words
 from .._solver.known import PlainPenalties, penalties_named, plain_penalties
 from .._solver.result import RECEIPT
@@ -40,8 +40,11 @@ DTYPES = (np.float64, np.float32)  # data of other dtypes are converted to the f
 _LEARNING = ("fit", "fit_transform", "partial_fit")
 _SIZED = ("init", "A_support", "fixed_components")  # parameters that may have a row per component
 _INPUTS = ("A_support", "fixed_components", "penalties")  # inputs of factorize that are parameters
-_OF_BATCHES = ("_online", "_offset", "_weight_of_labeled")
-_OF_EARLIER_FITS = (*_OF_BATCHES, "refitted_label_components_", "topic_names_", "receipt_")
+_OF_BATCHES = ("stream_statistics_", "stream_settings_", "_offset", "_weight_of_labeled")
+_OF_EARLIER_FITS = (
+    *_OF_BATCHES,
+    *("refitted_label_components_", "topic_names_", "covariate_names_", "receipt_"),
+)
 
 Self = TypeVar("Self", bound="FactorizationBase")
 
@@ -57,9 +60,9 @@ class Estimator(TransformerMixin, BaseEstimator):
         # After scikit-learn's own wrappers, which may fail after the method itself.
         super().__init_subclass__(**kwargs)
         for name in _LEARNING:
-            method = getattr(cls, name, None)
-            if method is not None and not hasattr(method, "_all_or_nothing"):
-                setattr(cls, name, _all_or_nothing(method))
+            method: Any = getattr(cls, name, None)
+            if method is not None and (name == "fit_transform" or not hasattr(method, "_plain")):
+                setattr(cls, name, _all_or_nothing(getattr(method, "_plain", method), cls))
         for name, method in [*vars(cls).items()]:
             function = getattr(method, "fn", method)  # of scikit-learn's available_if
             given = isinstance(function, FunctionType) and not name.startswith("_")
@@ -77,6 +80,9 @@ class Estimator(TransformerMixin, BaseEstimator):
         for group, flag in self._tags.items():
             setattr(getattr(tags, group), flag, True)
         return tags
+
+    def _check_loaded(self) -> None:
+        """Raise ValueError if loaded attributes do not fit together."""
 
     def _arguments(self, function: Callable[..., Any] = factorize) -> dict[str, Any]:
         names = signature(function).parameters
@@ -99,14 +105,35 @@ def _require_finite(model: Any) -> None:
     border.require_finite({name: arrays_of(vars(model).get(name)) for name in numbers})
 
 
-def _all_or_nothing(method: Callable[..., Any]) -> Callable[..., Any]:
+@cache
+def _taken(cls: Any, method: Callable[..., Any]) -> Signature:
+    """Return the arguments of a method; those that it passes on are those of `fit`."""
+    own, kind = signature(method), getattr(cls, "_kind", None)  # that of a class on a cluster
+    *others, last = own.parameters.values()
+    if last.kind is not Parameter.VAR_KEYWORD:
+        return own
+    if method.__name__ == "fit_transform":
+        return _taken(cls, cls.fit._plain)
+    if kind is None:
+        return own
+    of_kind = signature(kind.fit).parameters.values()
+    more = [p.replace(kind=last.KEYWORD_ONLY) for p in of_kind if p.name not in own.parameters]
+    return own.replace(parameters=[*others, *more])
+
+
+def _all_or_nothing(method: Callable[..., Any], cls: Any) -> Callable[..., Any]:
+    """Return a method that restores the attributes if it fails."""
+
     @wraps(method)
     def learn(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if kwargs:
-            # Arguments are passed on to `fit`; on a cluster, to that of the wrapped estimator.
-            fit = getattr(self, "_kind", type(self)).fit
-            known = {*signature(method).parameters, *signature(fit).parameters}
-            refuse_foreign(method.__qualname__, kwargs.keys() - known)
+        taken: Signature = _taken(type(self), method)  # type: ignore[arg-type]
+        try:
+            taken.bind(self, *args, **kwargs)
+        except TypeError as error:
+            name = f"{type(self).__name__}.{method.__name__}"
+            foreign = kwargs.keys() - taken.parameters.keys()
+            refuse_foreign(name, foreign, weights="X_weights" in taken.parameters)
+            raise TypeError(f"{name}() {error}.") from None
         before = dict(vars(self))
         try:
             result = method(self, *args, **kwargs)
@@ -116,7 +143,11 @@ def _all_or_nothing(method: Callable[..., Any]) -> Callable[..., Any]:
             self.__dict__ = before  # in one step, so that a second Ctrl-C cannot interrupt it
             raise
 
-    learn._all_or_nothing = True  # type: ignore[attr-defined]
+    changed: Any = learn
+    changed._plain = method
+    fit = signature(getattr(cls, "fit", method))
+    if method.__name__ == "fit_transform" and "X" in fit.parameters:
+        changed.__signature__ = fit.replace(return_annotation=Array)
     return learn
 
 
@@ -180,14 +211,6 @@ def score_labeled(
     return float(metric(truth, predicted[labeled], sample_weight=sample_weight))
 
 
-def keep_stream(model: Any, stream: Stream) -> None:
-    """Set the attributes that count the calls of `partial_fit`."""
-    earlier = model.objective_ if hasattr(model, "stream_statistics_") else []
-    model.n_iter_ = model.n_iter_ + 1 if earlier else 1
-    model.objective_ = [*earlier, (model.n_iter_, stream.mean_loss)]
-    model.stream_statistics_ = stream.arrays()
-
-
 def product(S: Array, factor: Array, name: str) -> Array:
     """Return S @ factor in the dtype of S; raise ValueError if it is not finite."""
     with np.errstate(over="ignore", invalid="ignore"):
@@ -215,6 +238,7 @@ class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
         "sample_penalties_": Saved(optional=True, kind=PlainPenalties),
         "n_fixed_": Saved("", optional=True),
         "receipt_": RECEIPT,
+        "rank_choice_": Saved(optional=True, kind=RankChoice),
     }
 
     _takes_files: ClassVar[bool] = True  # whether X may be on disk

@@ -86,7 +86,7 @@ class BayesianBase(FactorizationBase):
     _saved: ClassVar = {
         "components_rate_": Saved("r", "positive"),
         "representation_rates_": Saved("gr", "positive"),
-        "representation_groups_": Saved("n", optional=True),
+        "representation_groups_": Saved("n", "<g", optional=True),
         "lower_bound_": NUMBER,
         **dict.fromkeys(("count_scale_", "A_shape_", "A_mean_"), POSITIVE),
     }
@@ -223,7 +223,7 @@ class BayesianNMF(BayesianBase):
     S_shape_, S_mean_ : float
         Shape and mean of the prior of S, given or learned.
     rank_choice_ : RankChoice
-        The choice made by ``n_components="auto"``; not saved to files.
+        The choice made by ``n_components="auto"``.
 
     See Also
     --------

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._common.arrays import Array, LossName, Solver, VectorLike
 from .._common.bases import ClassNamePrefixFeaturesOutMixin
-from .._common.saved import COUNT, HISTORY, LOSS, Saved
+from .._common.saved import COUNT, HISTORY, LOSS, STREAM, Saved
 from .._common.text import short
 from .._data.border import check_factor, check_matrix, check_real
 from .._data.tensors import SparseTensor, Tensor, TensorLike, as_type, check_mode, check_tensor
@@ -26,7 +26,8 @@ from .._solver.result import RECEIPT, TensorFactorization, dense_model, sizes_of
 from .._solver.starts import given_factors
 from .._solver.weights import WeightsLike
 from .._topics import Topics, make_topics
-from ._base import IterativeEstimator, keep_stream
+from ._base import IterativeEstimator
+from ._batches import keep_stream, refuse_to_continue
 from ._docstrings import complete_docstring
 
 
@@ -130,13 +131,13 @@ class NonnegativeCP(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
     _tags: ClassVar = {"input_tags": "three_d_array"}
     _saved: ClassVar[dict[str, Saved]] = {
         "factors_": Saved("?r", container=list),
-        "weights_": Saved("r", "finite"),
+        "weights_": Saved("r", "nonnegative"),
         "label_components_": Saved("r?", container=dict, optional=True),
         "objective_": HISTORY,
         "n_iter_": COUNT,
         "loss_": LOSS,
         "stream_mode_": Saved("", optional=True),
-        "stream_statistics_": Saved("??", container=dict, optional=True),
+        "stream_statistics_": STREAM,
         "receipt_": RECEIPT,
     }
 
@@ -226,10 +227,14 @@ class NonnegativeCP(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
         time (Mairal et al. 2010).  Their rows do not change; :meth:`transform` with
         ``mode=stream_mode`` computes them for the present factors.
 
-        After :meth:`fit`, learning continues from its factors.  Only the first call uses `solver`,
-        `init`, `max_iter`, `tol`, `callback` and `verbose`.
+        After :meth:`fit` without labels and weights, learning continues from its factors.  Only the
+        first call uses `solver`, `init`, `max_iter`, `tol`, `callback` and `verbose`.
         """
-        del y
+        if isinstance(y, Mapping):
+            raise ValueError("y holds labels of modes, which slices do not take; leave it out.")
+        of_fit = getattr(getattr(self, "receipt_", None), "inputs", ())
+        for name in {"y", "X_weights"}.intersection(of_fit):
+            refuse_to_continue(name, "slices")
         keep = check_real(self.forget_factor, "forget_factor", maximum=1)
         known = self.shape_ if hasattr(self, "factors_") else None
         X, mode = slices_first(check_tensor(X, "X", self.dtype), self.stream_mode, known, one_slice)
@@ -267,8 +272,9 @@ class NonnegativeCP(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
         return self
 
     def _check_loaded(self) -> None:
+        mode = check_mode(getattr(self, "stream_mode_", 0), "stream_mode_", len(self.factors_))
         if hasattr(self, "stream_statistics_"):
-            others = self._others(getattr(self, "stream_mode_", 0))
+            others = self._others(mode)
             Stream.of_arrays(others, self.stream_statistics_)
 
     def _others(self, mode: int) -> list[Array]:

@@ -101,7 +101,8 @@ components_ : ndarray, shape (r, m)
 n_components_ : int
     Number of components.
 reconstruction_err_ : float
-    Norm of ``X - representation_ @ components_``; for another loss, the root of twice the loss.
+    Norm of ``X - representation_ @ components_`` (without NaN); for another loss, the root of twice
+    the loss.  Not available after a fit with weights or penalties, whose objective is another.
 label_components_ : ndarray, shape (r, k)
     Factor B: weights of the components in the classes or targets.
 refitted_label_components_ : ndarray, shape (r, k)
@@ -206,7 +207,8 @@ def complete_methods(cls: type) -> None:
         above = [vars(base)[name] for base in _bases(cls) if name in vars(base)]
         docs = [one.__doc__ for one in above if not one.__module__.startswith("sklearn")]
         docs += [getattr(cls, f"_of_{each}", None) for each in ("methods", name)]
-        docs += [_OF_METHODS.get(name)]
+        of_fit = getattr(cls, "fit", None) if name == "fit_transform" else None
+        docs += [_OF_METHODS.get(name), getattr(of_fit, "__doc__", None)]
         text = complete(function.__doc__, [*docs, _SHARED], signature(function).parameters)
         function.__doc__ = method.__doc__ = text
 

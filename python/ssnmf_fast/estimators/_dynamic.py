@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._common.arrays import Array, LossName, Matrix, MatrixLike, Solver
 from .._common.optional import TABLES_HINT, require_package
-from .._common.saved import LOSS, Saved
+from .._common.saved import LOSS, STREAM, Saved
 from .._data.border import CleanMatrix, check_integer, check_option, check_random_state, check_real
 from .._data.tensors import check_tensor
 from .._data.threads import resolve_threads
@@ -26,7 +26,8 @@ from .._models.represent import represent
 from .._solver.weights import WeightsLike
 from .._topics import Records, numbered_names
 from . import _dynamic_time
-from ._base import FactorizationBase, keep_stream
+from ._base import FactorizationBase
+from ._batches import keep_stream
 from ._docstrings import complete_docstring
 from ._dynamic_time import Peak, PeakInterval, SlicePrevalence
 
@@ -158,13 +159,12 @@ class DynamicTopics(FactorizationBase):
     _saved: ClassVar = {
         "prevalence_": Saved("tr"),
         "slices_": Saved("t", "times"),
-        "slice_sizes_": Saved("t"),
+        "slice_sizes_": Saved("t", "counts"),
         "loss_": LOSS,
-        "freq_": Saved(optional=True, kind=str | int),
-        "method_": Saved(optional=True, kind=str),
-        "between_slices_": Saved(optional=True, kind=float),
-        "date_order_": Saved(optional=True, kind=str),
-        "stream_statistics_": Saved("??", container=dict, optional=True),
+        "freq_": Saved(kind=str | int),
+        **dict.fromkeys(("method_", "date_order_"), Saved(kind=str)),
+        "between_slices_": Saved(kind=float),
+        "stream_statistics_": STREAM,
     }
 
     def _tol(self) -> float:
@@ -275,7 +275,7 @@ class DynamicTopics(FactorizationBase):
         """
         check_is_fitted(self)
         X, learned = self._checked(X, reset=False), self._learned_with()
-        read = self._times(X, times, getattr(self, "date_order_", "any")).values
+        read = self._times(X, times, self.date_order_).values
         slices = cut(read, learned["freq"], after=self.slices_[0], least=1)
         values = self._prevalence(learned["method"], X, slices, self.components_)
         return SlicePrevalence(slices.starts, slices.sizes, values)
@@ -291,7 +291,8 @@ class DynamicTopics(FactorizationBase):
         Notes
         -----
         Without an earlier :meth:`fit`, the first call is a fit and should have many slices.  Later
-        calls ignore `solver`, `init`, `max_iter`, `tol`, `callback` and `verbose`.
+        calls ignore `documents_per_slice`, `solver`, `init`, `max_iter`, `tol`, `callback` and
+        `verbose`.
 
         :meth:`NonnegativeCP.partial_fit` describes the algorithm.  It learns from the documents
         ("neighbors": combined within the call and slice; "tensor": summed over each slice).  New
@@ -302,7 +303,7 @@ class DynamicTopics(FactorizationBase):
         method = self._unchanged()["method"]
         keep = check_real(self.forget_factor, "forget_factor", maximum=1)
         X = self._checked(X, reset=False)
-        read = self._times(X, times, getattr(self, "date_order_", "any"))
+        read = self._times(X, times, self.date_order_)
         new = cut(read.values, self.freq, after=self.slices_[0], least=1)
         rows = X.astype(self.components_.dtype, copy=False)
         if method == "neighbors":
@@ -340,6 +341,8 @@ class DynamicTopics(FactorizationBase):
     def _unchanged(self) -> dict[str, Any]:
         learned = self._learned_with()
         now = {name: getattr(self, name) for name in learned}
+        if self.n_components == "auto":
+            now["n_components"] = learned["n_components"]
         if self.method == "auto" and learned["method"] in ("neighbors", "tied"):
             now["method"] = learned["method"]
         refuse_changes(now, learned)
@@ -437,13 +440,14 @@ class DynamicTopics(FactorizationBase):
             year.
         """
         check_is_fitted(self)
-        method = self._unchanged()["method"]
+        learned = self._unchanged()
+        method, rank = learned["method"], learned["n_components"]
         n_fits = check_integer(n_fits, "n_fits", 2)
         if not 0 < check_real(level, "level") < 1:
             raise ValueError(f"level must be above 0 and below 1; got {level!r}.")
         redrawn = check_option(over, "over", ("documents", "starts")) == "documents"
         X = self._checked(X, reset=False)
-        slices = cut(self._times(X, times, getattr(self, "date_order_", "any")).values, self.freq)
+        slices = cut(self._times(X, times, self.date_order_).values, self.freq)
         if not np.array_equal(slices.starts, self.slices_):
             new = f"times has {len(slices.starts)} slices starting at {slices.starts[0]}"
             old = f"the fit had {len(self.slices_)} starting at {self.slices_[0]}"
@@ -452,7 +456,7 @@ class DynamicTopics(FactorizationBase):
         for seed in draw_seeds(check_random_state(self.random_state), n_fits):
             rng = np.random.default_rng(seed)
             drawn, cuts = dated.resampled(X, slices, rng) if redrawn else (X, slices)
-            settings = {"callback": None, "verbose": 0, "random_state": rng}
+            settings = {"callback": None, "verbose": 0, "random_state": rng, "n_components": rank}
             found = self._find(method, drawn, cuts, settings)
             A, P = found.components, found.prevalence
             fits.append((A, self._prevalence(method, drawn, cuts, A) if P is None else P))

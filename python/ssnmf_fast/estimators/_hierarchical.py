@@ -214,8 +214,8 @@ class HierarchicalClassifier(ClassifierMixin, Estimator):
     """
     _saved: ClassVar = {
         "nodes_": Saved("t"),
-        "node_parents_": Saved("t"),
-        "level_weights_": Saved("l", "finite"),
+        "node_parents_": Saved("t", "-1<t"),
+        "level_weights_": Saved("l", "nonnegative"),
         "classifiers_": SavedModels(),
     }
 

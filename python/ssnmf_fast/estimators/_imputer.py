@@ -117,12 +117,12 @@ class LowRankImputer(OneToOneFeatureMixin, Estimator):
     _saved: ClassVar = {
         "components_": Saved("rm", "finite"),
         "gamma_": NUMBER,
-        "ridge_": Saved("r"),
+        "ridge_": Saved("r", "nonnegative"),
         "means_": Saved("m", "finite"),
         "scales_": Saved("m", "positive"),
-        "lowest_": Saved("m"),
-        "highest_": Saved("m"),
-        "indicated_": Saved("?", "whole"),
+        "lowest_": Saved("m", "real"),
+        "highest_": Saved("m", "real"),
+        "indicated_": Saved("?", "<m"),
         **dict.fromkeys(("n_components_", "n_iter_", "n_features_in_"), COUNT),
         "feature_names_in_": Saved("m", optional=True),
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Literal
 
@@ -17,54 +17,20 @@ from .._common.text import listed, nfc, short
 from .._data.arrays import DataLike, as_array, refuse_on_disk
 from .._data.border import CleanMatrix, by_name, check_integer, check_matrix
 from .._data.threads import one_blas_thread
-from .._labels import Targets
 from .._models.factorize import Start, factorize
-from .._models.online import Online, learn_batch
 from .._models.represent import objective, represent
 from .._solver.build import as_weights
 from .._solver.losses import loss_named
+from .._solver.starts import INITS
 from .._solver.weights import WeightsLike
 from .._topics import amounts, topic_shares
 from ._base import FactorizationBase
+from ._batches import BatchLearner
 from ._docstrings import complete_docstring
-from ._training_data import as_outer, checked_weight, label_weights, with_sample_weight
 
 SEPARATOR = "/"  # between the names of a topic and of its part
 _LIFT = 1e-2  # added to coefficients, relative to their mean: zeros at the start would stay zero
-_OF_FITS = ("loss", "max_iter", "n_threads", "random_state", "solver", "tol")
-
-
-class BatchLearner(FactorizationBase):
-    """Base of factorizations that can learn from batches of samples."""
-
-    def _learn_batch(
-        self, X: Any, X_weights: WeightsLike, targets: Targets | None, weights: Any, **replaced: Any
-    ) -> None:
-        """Learn from a checked batch and set the attributes; `replaced` overrides parameters."""
-        sample_weight = checked_weight(weights.get("sample_weight"), X.shape[0])
-        if targets is not None:
-            replaced["y_weights"] = as_outer(label_weights(targets.labeled, **weights))
-        online = getattr(self, "_online", None)
-        # A new list, since copies of the model share the old list.
-        objective = [] if online is None else [*self.objective_]
-        if online is None and hasattr(self, "components_"):
-            online = Online.resume(self.components_, getattr(self, "label_components_", None))
-        online = learn_batch(
-            online,
-            X,
-            None if targets is None else targets.matrix(X.dtype),
-            X_weights=with_sample_weight(X, X_weights, sample_weight),
-            sample_weight=sample_weight,
-            **self._arguments(learn_batch) | {"y_weights": None} | replaced,
-        )
-        self._online = online
-        self.components_ = online.array("A")
-        if targets is not None:
-            self.label_components_ = online.array("B")
-        self.n_iter_ = online.n_steps
-        self.objective_ = [*objective, (online.n_steps, online.mean_loss)]
-        for name in ("representation_", "refitted_label_components_", "receipt_"):
-            self.__dict__.pop(name, None)
+_OF_PARTS = ("loss", "max_iter", "n_threads", "random_state", "solver", "tol")
 
 
 @complete_docstring
@@ -83,7 +49,9 @@ class NMF(BatchLearner):
     Attributes
     ----------
     rank_choice_ : RankChoice
-        The choice made by "auto"; not saved to files.
+        The choice made by "auto".
+    covariate_names_ : list
+        Columns of the covariates of the fit, if a data frame; those of new samples are matched.
     topic_names_ : ndarray of str, shape (r,)
         Names of topics of :func:`ssnmf_fast.trees.split_topic` and `merge_topics`.
 
@@ -121,27 +89,38 @@ class NMF(BatchLearner):
     A_support: npt.ArrayLike | None = None
     fixed_components: npt.ArrayLike | None = None
     penalties: Any = None
-    _saved: ClassVar = {"topic_names_": Saved("r", "text", optional=True)}
+    _saved: ClassVar = {
+        "topic_names_": Saved("r", "text", optional=True),
+        "covariate_names_": Saved(optional=True, kind=list[str | int]),
+    }
 
     @property
     def reconstruction_err_(self) -> float:
         """Norm of ``X - representation_ @ components_``, or the root of twice another loss."""
-        if not hasattr(self, "representation_") or not self.objective_:
+        receipt = getattr(self, "receipt_", None)
+        if receipt is None:
             raise AttributeError("reconstruction_err_ is available only after fit.")
-        factor = 1 if loss_named(self.loss, "loss").quadratic else 2
-        return math.sqrt(factor * self.objective_[-1][1])
+        if given := [name for name in ("X_weights", "penalties") if name in receipt.inputs]:
+            hint = "See objective_, or score with the same weights."
+            raise AttributeError(f"reconstruction_err_ needs a fit without {given[0]}. {hint}")
+        loss = receipt.settings["loss"]
+        factor = 1 if loss_named(self.loss if loss == "given" else loss, "loss").quadratic else 2
+        return math.sqrt(factor * max(0.0, receipt.objective))
 
     def _learn(
         self, X: Any, y: Any, *, X_weights: WeightsLike = None, covariates: VectorLike = None
     ) -> None:
         given: Any = {**self._arguments(), "n_components": self._choose_rank(X)}
-        table, n_fixed = _table(covariates), 0
-        if table is not None:
-            given["covariates"], n_fixed = table, table.shape[1]
-        self._keep(self._factorize(X, X_weights=X_weights, **given), n_fixed_=n_fixed)
+        table, names = _table(covariates), list(getattr(covariates, "columns", ()))
+        learned: dict[str, Any] = {"n_fixed_": 0 if table is None else table.shape[1]}
+        if names and len({*names}) == len(names) and all(isinstance(n, str | int) for n in names):
+            learned["covariate_names_"] = names
+        fit = self._factorize(X, X_weights=X_weights, **given | {"covariates": table})
+        self._keep(fit, **learned)
 
     def _fit_inputs(self, X: Any, y: Any, **given: Any) -> dict[str, Any]:
-        return dict.fromkeys(("X_weights", "covariates")) | given
+        table = _table(given.get("covariates"), getattr(self, "covariate_names_", None))
+        return {"X_weights": None} | given | {"covariates": table}
 
     def fit(
         self,
@@ -188,10 +167,14 @@ class NMF(BatchLearner):
         return self._explained(self._checked(X), X_weights, covariates=covariates)
 
     def _represent(self, X: Any, X_weights: WeightsLike, **known: Any) -> Array:
-        covariates, wanted = _table(known.get("covariates")), getattr(self, "n_fixed_", 0)
+        names, wanted = getattr(self, "covariate_names_", None), getattr(self, "n_fixed_", 0)
+        covariates = _table(known.get("covariates"), names)
         k = 0 if covariates is None else covariates.shape[1]
         if k != wanted:
-            raise ValueError(f"covariates has {k} columns, and the fit had {wanted}; use {wanted}.")
+            hint = (
+                "give these; a call that takes none needs a model without" if wanted else "omit it"
+            )
+            raise ValueError(f"covariates has {k} columns, and the fit had {wanted}: {hint}.")
         return super()._represent(X, X_weights, covariates=covariates)
 
     def partial_fit(
@@ -212,8 +195,9 @@ class NMF(BatchLearner):
 
         Notes
         -----
-        After :meth:`fit`, learning continues from its components.  `solver`, `max_iter`, `tol`,
-        `callback` and `verbose` are ignored; other parameters must not change.
+        After :meth:`fit` without covariates and penalties, learning continues from its components.
+        `solver`, `max_iter`, `tol`, `callback` and `verbose` are ignored; other parameters must not
+        change.
         ``n_components="auto"`` requires an earlier :meth:`fit`.
         """
         fitted = hasattr(self, "components_")
@@ -226,10 +210,15 @@ class NMF(BatchLearner):
         return self
 
 
-def _table(covariates: VectorLike) -> Any:
-    """Return fixed columns of S as a checked array; a chunked array is not changed."""
+def _table(covariates: Any, names: list[Any] | None = None) -> Any:
+    """Return fixed columns of S as a checked array, by name; a chunked array is not changed."""
     if covariates is None or hasattr(covariates, "chunks"):
         return covariates
+    own = list(getattr(covariates, "columns", ()))
+    if names and own and {*own} == {*names}:
+        covariates = covariates[names]
+    elif names and own and all(isinstance(one, str) for one in (*own, *names)):
+        raise ValueError(f"covariates has the columns {listed(own)}; the fit had {listed(names)}.")
     return check_matrix(as_array(covariates, "covariates"), "covariates", allow_nan=False)
 
 
@@ -261,13 +250,15 @@ def split_topic(
     Returns
     -------
     NMF
-        Fitted, with the parameters of the model; it explains `X` at least as well.  The parts
-        replace the topic: in `topic_names_`, those of "3" are "3/0", "3/1" and so on.
+        Fitted, with the parameters of the model, except an `init` of arrays; without penalties, it
+        explains `X` at least as well.  The parts replace the topic: in `topic_names_`, those of
+        "3" are "3/0", "3/1" and so on.
 
     Raises
     ------
     ValueError, TypeError
-        If the model has no topics, the topic is unknown, or data are invalid.
+        If the model has no topics, the topic is unknown or one of `fixed_components`, the fit had
+        covariates, or data are invalid.
 
     Notes
     -----
@@ -285,7 +276,7 @@ def split_topic(
     True
     """
     check_topics(model)
-    place, count = _place(model, topic), check_integer(n, "n", 2)
+    place, count = _place(model, topic, "split_topic"), check_integer(n, "n", 2)
     counts = [count if k == place else 1 for k in range(model.n_components_)]
     return divided(model, counts, X, X_weights)
 
@@ -309,7 +300,8 @@ def merge_topics(model: FactorizationBase, topics: Sequence[int | str]) -> NMF:
     Raises
     ------
     ValueError, TypeError
-        If the model has no topics or no `representation_`, or topics are unknown or repeated.
+        If the model has no topics or no `representation_`, topics are unknown, repeated or among
+        `fixed_components`, or the fit had covariates.
 
     Examples
     --------
@@ -323,7 +315,7 @@ def merge_topics(model: FactorizationBase, topics: Sequence[int | str]) -> NMF:
     check_topics(model)
     if isinstance(topics, str) or not isinstance(topics, (Sequence, np.ndarray)):
         raise TypeError(f"topics must be a sequence of numbers or names; got {short(topics)}.")
-    places = sorted(_place(model, topic) for topic in topics)
+    places = sorted(_place(model, topic, "merge_topics") for topic in topics)
     if len(places) < 2 or len(set(places)) < len(places):
         raise ValueError(f"topics is {list(topics)}; expected at least two different topics.")
     S, names = representation_of(model), names_of_topics(model)
@@ -334,7 +326,9 @@ def merge_topics(model: FactorizationBase, topics: Sequence[int | str]) -> NMF:
     S, A = grouped(S, model.components_, group, S)
     names[first] = joined([names[place] for place in places], names)
     kept = np.delete(np.array(names), others)
-    return _fitted(model, kept.tolist(), components_=A, representation_=S, objective_=[], n_iter_=0)
+    made = _fitted(model, kept.tolist(), [group == k for k in range(len(kept))])
+    vars(made).update(components_=A, representation_=S, objective_=[], n_iter_=0)
+    return made
 
 
 def divided(
@@ -350,13 +344,23 @@ def divided(
     refuse_on_disk(X, "the splitting of topics")
     given = {"loss": model.loss, "X_weights": X_weights, "n_threads": model.n_threads}
     S, A, X = model._represent(X, X_weights), model.components_, CleanMatrix(X)
-    options, weights = _options(model), as_weights(X_weights, "X_weights")
+    names = []
+    for name, count in zip(names_of_topics(model), counts, strict=True):
+        above = name + f"{SEPARATOR}0" * max(level - 1 - name.count(SEPARATOR), 0)
+        parts_of = [f"{above}{SEPARATOR}{number}" for number in range(count)]
+        names += parts_of if count > 1 else [name]
+    whole = np.repeat(np.arange(len(A)), counts)
+    made = _fitted(model, names, whole[:, None] == np.arange(len(A)))
+    options, weights = made._arguments(), as_weights(X_weights, "X_weights")
+    of_parts = {name: options[name] for name in _OF_PARTS}
     shares, rows = topic_shares(S, A), np.split(A, len(A))
     for topic, count in enumerate(counts):
         if count > 1:  # samples are weighted by their shares of the topic
             weighed = weights.with_rows(shares[:, topic], "X_weights")
-            rows[topic] = factorize(X, n_components=count, X_weights=weighed, **options).A
-    parts, whole = np.vstack(rows), np.repeat(np.arange(len(A)), counts)
+            if made.A_support is not None:
+                of_parts["A_support"] = np.asarray(made.A_support)[whole == topic]
+            rows[topic] = factorize(X, n_components=count, X_weights=weighed, **of_parts).A
+    parts = np.vstack(rows)
     best = represent(X, parts, **given)
     starts = [(best + _LIFT * best.mean(axis=0), parts), (best, parts)]
     explained = objective(X, S, A, **given)
@@ -367,15 +371,8 @@ def divided(
         totals, even = totals[whole], 1 / np.bincount(whole)[whole, None]
         cuts = np.where(totals > 0, parts / np.where(totals > 0, totals, 1), even)
         start = S[:, whole], A[whole] * cuts.astype(parts.dtype)
-    options.pop("random_state", None)
-    fit = factorize(X, n_components=len(whole), init=start, X_weights=X_weights, **options)
-    names = []
-    for name, count in zip(names_of_topics(model), counts, strict=True):
-        above = name + f"{SEPARATOR}0" * max(level - 1 - name.count(SEPARATOR), 0)
-        parts_of = [f"{above}{SEPARATOR}{number}" for number in range(count)]
-        names += parts_of if count > 1 else [name]
-    made = _fitted(model, names)
-    made._keep(fit, topic_names_=made.topic_names_)
+    options |= {"init": start, "n_starts": 1, "random_state": None}
+    made._keep(factorize(X, X_weights=X_weights, **options), topic_names_=made.topic_names_)
     return made
 
 
@@ -430,27 +427,36 @@ def representation_of(model: FactorizationBase) -> Array:
     return np.asarray(model.representation_)
 
 
-def _place(model: FactorizationBase, topic: int | str) -> int:
-    names = names_of_topics(model)
+def _place(model: FactorizationBase, topic: int | str, function: str) -> int:
+    """Return the number of a topic that a function may change."""
+    names, fixed = names_of_topics(model), getattr(model, "fixed_components", None)
     if isinstance(topic, str):
         forms = [nfc(name) for name in names]
         if nfc(topic) not in forms:
             raise ValueError(f"Unknown topic {short(topic)}; topics are {listed(names)}.")
-        return forms.index(nfc(topic))
-    place = check_integer(topic, "topic", 0)
-    if place >= len(names):
-        raise ValueError(f"topic is {place}; the model has {len(names)} topics, numbered from 0.")
+        topic = forms.index(nfc(topic))
+    place, n = check_integer(topic, "topic", 0), len(names)
+    if place >= n:
+        raise ValueError(f"topic is {place}; the model has {n} topics, numbered from 0.")
+    if getattr(model, "n_fixed_", 0):
+        raise ValueError(f"{function} needs a fit without covariates, which it cannot keep.")
+    if fixed is not None and place < np.shape(fixed)[0]:
+        raise ValueError(f"{function} cannot change topic {place}, one of fixed_components.")
     return place
 
 
-def _options(model: FactorizationBase) -> dict[str, Any]:
-    given = model.get_params(deep=False)
-    return {name: given[name] for name in _OF_FITS if name in given}
-
-
-def _fitted(model: FactorizationBase, names: list[str], **attributes: Any) -> NMF:
-    """Return an NMF with the applicable parameters of a model, topic names and attributes."""
-    made = NMF(len(names), **_options(model))
-    seen = {n: vars(model)[n] for n in ("n_features_in_", "feature_names_in_") if n in vars(model)}
-    vars(made).update(topic_names_=np.array(names), **seen, **attributes)
+def _fitted(model: FactorizationBase, names: list[str], whole: Any) -> NMF:
+    """Return an NMF with the parameters of a model; `whole` (new, old): which came from which."""
+    made, given = NMF(), model.get_params(deep=False)
+    given |= {"n_components": len(names), "tol": model._tol()}
+    if not isinstance(given.get("init"), str) or given["init"] not in INITS:
+        given["init"] = "auto"
+    if given.get("A_support") is not None:
+        given["A_support"] = (np.asarray(whole, float) @ np.asarray(given["A_support"], float)) > 0
+    if isinstance(given.get("penalties"), Mapping):  # without those of labels
+        given["penalties"] = {k: one for k, one in given["penalties"].items() if k in ("S", "A")}
+    made.set_params(**{name: given[name] for name in made.get_params() if name in given})
+    kept = ("n_features_in_", "feature_names_in_", "sample_penalties_")
+    seen = {name: vars(model)[name] for name in kept if name in vars(model)}
+    vars(made).update(topic_names_=np.array(names), **seen)
     return made

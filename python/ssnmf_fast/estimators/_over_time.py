@@ -60,15 +60,15 @@ class TopicsOverTime:
 
     _saved: ClassVar[dict[str, Saved]] = {
         "slices": Saved("t", "times"),
-        "sizes": Saved("t", "whole"),
+        "sizes": Saved("t", "counts"),
         "prevalence": Saved("tr"),
         "shares": Saved("nr"),
-        "document_slices": Saved("n", "whole"),
+        "document_slices": Saved("n", "<t"),
         "by_class": Saved("tr", container=dict),
-        "class_sizes": Saved("t", "whole", container=dict),
+        "class_sizes": Saved("t", "counts", container=dict),
         "components": Saved("rm"),
         "typicality": Saved("nr"),
-        "words": Saved("trw", "whole", container=dict),
+        "words": Saved("trw", "<m", container=dict),
         "word_weights": Saved("trw", "finite", container=dict),
     }
 
@@ -186,6 +186,7 @@ def topics_over_time(
     feature_names: VectorLike = None,
     by: VectorLike = None,
     n_terms: int = 10,
+    unlabeled: Any = "auto",
 ) -> TopicsOverTime:
     """Return the prevalence of the topics of a fitted model over time, and their words.
 
@@ -202,9 +203,11 @@ def topics_over_time(
     feature_names : array_like of str, shape (m,), optional
         Names of the features; by default the columns of the data frame of the fit.
     by : array_like, shape (n,) or (n, k), optional
-        Classes of the documents, for `by_class`; None and NaN are ignored.
+        Classes of the documents, for `by_class`; documents without a class are left out.
     n_terms : int
         Number of words per topic and slice.
+    unlabeled : "auto", None or a label
+        Marks documents without a class in `by`, as in :class:`SSNMFClassifier`.
 
     Returns
     -------
@@ -243,7 +246,7 @@ def topics_over_time(
     read, clean = read_times(times, first=getattr(model, "date_order_", "any")), check_data(X, 1)
     (n, m), members = clean.shape, None
     if by is not None:
-        members = Indicators(by) if is_indicator(by) else ClassLabels(by, None, name="by")
+        members = Indicators(by) if is_indicator(by) else ClassLabels(by, unlabeled, name="by")
     for name, one in (("times", read.values), ("by", None if members is None else members.labeled)):
         if one is not None and len(one) != n:
             raise ValueError(f"{name} has {len(one)} entries and X has {n} documents; give {n}.")

@@ -154,7 +154,7 @@ class TopicSupervisedNMF(NamedTopics):
 
     Attributes
     ----------
-    topic_names_, classes_ : ndarray, shape (k,)
+    topic_names_ : ndarray, shape (k,)
         The named topics: the first k of the r components.
     representation_ : ndarray, shape (n, r)
         Factor S of the fit; zero for topics that a document may not have.
@@ -172,7 +172,8 @@ class TopicSupervisedNMF(NamedTopics):
     - a matrix (n, k) of 0 and 1 (array, data frame or sparse), with rows of zeros, -1 or NaN for
       unlabeled documents; topics have the names of its columns, or 0 ... k - 1.
 
-    :meth:`predict` returns topics or, if `y` held lists or a matrix, a matrix (n, k) of 0 and 1.
+    :meth:`predict` returns topics or, if `y` held lists or a matrix, a matrix (n, k) of 0 and 1,
+    with a column for each of `classes_`.
 
     References
     ----------
@@ -211,7 +212,8 @@ class TopicSupervisedNMF(NamedTopics):
         result = self._factorize(X, n_components=rank, **inputs, **self._arguments())
         self._keep(result, topic_names_=lists.names, n_labeled_=int(lists.labeled.sum()))
         X, seen = self._for_readout(X, lists)
-        self._keep_predictions(X, X_weights, labels_for_training(seen.targets()), lists.names)
+        labels, classes = labels_for_training(seen.targets()), lists.names[lists.order]
+        self._keep_predictions(X, X_weights, labels, classes)
 
     def _inputs(
         self, X: Matrix, y: LabelsLike, X_weights: WeightsLike, names: Any
@@ -242,7 +244,7 @@ class TopicSupervisedNMF(NamedTopics):
         return X, lists
 
     def _known_targets(self, y: LabelsLike) -> tuple[Array, Array]:
-        lists = LabelLists(y, self.topic_names_.tolist(), self.unlabeled)
+        lists = LabelLists(y, self.classes_.tolist(), self.unlabeled)
         if self.multilabel_:
             return lists.members[lists.labeled].toarray().astype(np.int64), lists.labeled
         single = lists.members[lists.labeled].argmax(axis=1)

@@ -19,7 +19,7 @@ from .._data.arrays import DataLike
 from .._data.border import check_integer
 from .._data.csr_file import CsrFile
 from .._data.threads import one_blas_thread
-from .._labels import ClassLabels, Indicators
+from .._labels import ClassLabels, Indicators, sorting
 from .._solver.weights import WeightsLike
 from .._topics import topic_shares
 from ._base import FactorizationBase, score_labeled
@@ -139,11 +139,14 @@ class ReadoutPredictions(ClassifierMixin, FactorizationBase):
             self.__dict__.pop(name, None)
 
     def _check_loaded(self) -> None:
-        """Raise ValueError if a loaded model has only a part of its readout."""
+        """Raise ValueError also if a loaded model has only a part of its readout."""
+        super()._check_loaded()
         needed = {"classes_", "class_prior_", "multilabel_"}
         missing = needed - vars(self).keys()
         if missing and (hasattr(self, "readout_") or missing != needed):
             raise ValueError(f"{sorted(missing)} is missing")
+        if not missing and not self.multilabel_ and np.any(np.diff(sorting(self.classes_)) != 1):
+            raise ValueError("classes_ are not sorted")
         side = getattr(getattr(self, "readout_", None), "side", None)
         columns = 0 if side is None else side.shape[1]
         if sum(getattr(self, "side_", {}).values()) != columns:

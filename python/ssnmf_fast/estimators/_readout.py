@@ -135,7 +135,7 @@ class LogisticReadout:
         if self.votes is not None:
             parts |= {f"votes_{name}": part for name, part in vars(self.votes).items()}
             parts["votes_weight"] = [self.votes_weight]
-        return {n: np.asarray(p, dtype=np.float64) for n, p in parts.items() if p is not None}
+        return {name: np.asarray(part) for name, part in parts.items() if part is not None}
 
 
 def empty_rows(model: Any, X: Matrix, shares: Array) -> tuple[Array, Array]:
@@ -204,7 +204,7 @@ class SavedReadout(Saved):
         parts = {name: array for name, array in value.items() if name not in _OF_VOTES}
         if "votes_weight" in value:
             points, scales, chances, weight = (value[name] for name in _OF_VOTES)
-            parts["votes"] = Votes(points.astype(np.float32), scales, chances)
+            parts["votes"] = Votes(points.astype(np.float32, copy=False), scales, chances)
             parts["votes_weight"] = float(weight[0])
         return LogisticReadout(**parts)
 
@@ -214,7 +214,7 @@ READOUT_ATTRIBUTES = {
     "readout_": SavedReadout(optional=True),
     "class_shares_": Saved("rk", optional=True),
     "classes_": Saved("k", optional=True),
-    "class_prior_": Saved("k", "finite", optional=True),
+    "class_prior_": Saved("k", "nonnegative", optional=True),
     "multilabel_": Saved("", optional=True),
 }
 

@@ -20,7 +20,7 @@ from .._common.warn import warn_user
 from .._data import border
 from .._data.arrays import DataLike
 from .._data.threads import one_blas_thread
-from .._labels import ClassLabels, names_array
+from .._labels import ClassLabels, names_array, sorting
 from .._linalg.operators import unit_rows
 from .._models.factorize import Factorization, factorize
 from .._solver.starts import FILLER, roots
@@ -238,7 +238,7 @@ class SeededTopics(NamedTopics):
 
     Attributes
     ----------
-    topic_names_, classes_ : ndarray, shape (k,)
+    topic_names_ : ndarray, shape (k,)
         The named topics in the order of `seeds`: the first k of the r components.
     seed_weights_ : scipy.sparse.csr_array, shape (k, m)
         Strengths of the seeds, divided by their sum for each topic.
@@ -327,11 +327,12 @@ class SeededTopics(NamedTopics):
             inputs=self._fit_inputs(X, y),
         )
         self._drop_readout()
-        self.multilabel_, self.classes_ = False, self.topic_names_
-        self.class_prior_ = likely.mean(axis=0)
+        order = sorting(self.topic_names_)
+        self.multilabel_, self.classes_ = False, self.topic_names_[order]
+        self.class_prior_ = likely.mean(axis=0)[order]
         # Naive Bayes is fitted to the predictions and the labels.
         weights = np.repeat(np.where(labeled, 1.0, 1 / _LABEL_WEIGHT)[:, None], k, axis=1)
-        labels = TrainingLabels(np.eye(k)[likely.argmax(axis=1)], weights, False)
+        labels = TrainingLabels(np.eye(k)[likely.argmax(axis=1)][:, order], weights, False)
         view = view_of(X, directions_of(X, 0, self.n_threads))
         complete = view.rows is not None
         member = fit_member("naive Bayes", view, labels) if complete else Linear(np.zeros(k))

@@ -21,9 +21,9 @@ from .._solver.starts import INITS
 from .._solver.weights import WeightsLike
 from . import _training_data as training
 from ._base import Self, product, require, score_labeled
+from ._batches import BatchLearner
 from ._class_topics import SUPPORTS, LabeledSamples, inputs_of_labels
 from ._docstrings import complete_docstring
-from ._nmf import BatchLearner
 from ._predicting import ReadoutPredictions
 from ._readout import ComponentReadout, Readout
 
@@ -161,6 +161,7 @@ class SSNMFClassifier(ReadoutPredictions, SupervisedBase):
     _saved: ClassVar = {
         "n_labeled_": COUNT,
         "supervision_weight_": Saved(optional=True, kind=float),
+        "_weight_of_labeled": Saved(optional=True, kind=float),
     }
 
     def _learn(self, X: Matrix, y: LabelsLike, X_weights: WeightsLike = None, **given: Any) -> None:
@@ -342,7 +343,11 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):
     penalties: Any = None
     n_starts: int = 1
     _tags: ClassVar = {"target_tags": "multi_output"}
-    _saved: ClassVar = {"n_targets_": COUNT, "offset_": Saved("k", "finite", optional=True)}
+    _saved: ClassVar = {
+        "n_targets_": COUNT,
+        "offset_": Saved("k", "finite", optional=True),
+        "_offset": Saved("k", "real", optional=True),  # NaN for targets that no batch has shown
+    }
 
     def _inputs(
         self, X: Matrix, y: LabelsLike, X_weights: WeightsLike, weights: Any, offset: Any = np.nan

@@ -145,13 +145,13 @@ class Consensus:
     _saved: ClassVar[Table] = {
         "components": Saved("rm"),
         "usage": Saved("nr"),
-        "stability": Saved("r"),
+        "stability": Saved("r", "real"),
         "spectra": Saved("pm"),
-        "clusters": Saved("p", "whole"),
-        "neighbor_distances": Saved("p"),
+        "clusters": Saved("p", "-1<r"),
+        "neighbor_distances": Saved("p", "nonnegative"),
         "scores": Saved("rm", "finite"),
-        "samples": Saved("s", "whole"),
-        "assignments": Saved("ts", "whole"),
+        "samples": Saved("s", "<n"),
+        "assignments": Saved("ts", "-1<"),
         "n_starts": COUNT,
     }
 
