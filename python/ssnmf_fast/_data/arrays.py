@@ -7,6 +7,7 @@ or writes outside of an array.  Every argument is checked here first.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextlib import suppress
 from itertools import chain
 from typing import Any, NoReturn, TypeAlias
@@ -82,12 +83,27 @@ def as_array(
         if not frame:
             raise
         pairs = zip(values.columns, array.T, strict=True)
-        wrong = [one for one, column in pairs if not _are_numbers(column)]
-        raise TypeError(
-            f"{name} has columns that are not numbers: {listed(wrong)} "
-            f"({str(error).partition(', not')[0]}). Encode them, for example with scikit-learn's "
-            f"OneHotEncoder, or leave them out: {name}.select_dtypes('number') in pandas."
-        ) from error
+        wrong = {one: column.tolist() for one, column in pairs if not _are_numbers(column)}
+        read = [one for one, column in wrong.items() if _numbers_as_text(column)]
+        way = f"{_CONVERT}: {listed(read)}. " if read else ""
+        if len(read) < len(wrong):
+            way += f"Encode {'the others' if read else 'them'}, for example with scikit-learn's "
+            way += f"OneHotEncoder, or leave them out: {name}.select_dtypes('number') in pandas. "
+        found = f"{listed(list(wrong))} ({str(error).partition(', not')[0]})"
+        raise TypeError(f"{name} has columns that are not numbers: {found}. {way[:-1]}") from error
+
+
+_CONVERT = "Convert text to numbers, for example with pandas.to_numeric or astype(float)"
+
+
+def _numbers_as_text(values: Iterable[Any]) -> bool:
+    """Return whether most of the texts among the values are written as numbers."""
+    texts = [one for one in values if isinstance(one, (str, bytes))]
+    numbers = 0
+    for one in texts:
+        with suppress(ValueError):
+            numbers += np.isfinite(float(one))
+    return 2 * numbers > len(texts)
 
 
 def _are_numbers(values: Array) -> bool:
@@ -127,7 +143,8 @@ def _numbers_of(objects: Array, name: str) -> Array:
     for k, one in enumerate(listed):
         try:
             if isinstance(one, (str, bytes)):
-                raise TypeError("it is text, which scikit-learn's TfidfVectorizer makes numeric")
+                way = "it is text, which scikit-learn's TfidfVectorizer makes numeric"
+                raise TypeError(f"it is text. {_CONVERT}" if _numbers_as_text(listed) else way)
             array[k] = np.nan if is_missing(one) else float(one)
         except OverflowError:  # an int beyond the range
             array[k] = np.inf

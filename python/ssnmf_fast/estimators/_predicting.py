@@ -30,7 +30,7 @@ from ._training_data import TrainingLabels
 from ._views import Tables, View, check_tables, directions_of, filled, row_sums, view_of
 
 _LOOKED_AT = 10_000  # samples that are considered, at least `n`
-_CANDIDATES = 2000  # the most uncertain of these, at least `n`
+_CANDIDATES = 2000  # the most uncertain of these, and more in rounds if `n` is larger
 _DIGITS = 9
 _SHARPNESS = 4  # power of a similarity: only near samples count
 
@@ -48,17 +48,22 @@ def suggest(model: Any, X: Matrix, X_weights: WeightsLike, n: int, tables: Table
     if model.multilabel_:
         unsure = (entr(chances) + entr(1 - chances)).mean(axis=1) / np.log(2)
     else:
-        second, first = np.partition(chances, -2, axis=1)[:, -2:].T
-        unsure = 1 - (first - second)
-    chosen = np.sort(np.argsort(-unsure, kind="stable")[: max(_CANDIDATES, n)])
+        # All samples are equally unsure if there is only one class.
+        unsure = 1 - np.ptp(np.partition(chances, -min(2, chances.shape[1]))[:, -2:], axis=1)
     # Points of length 1: scores along the leading directions, or roots of topic shares.
     directions = readout.directions if isinstance(readout, LogisticReadout) else None
+    shares = None
     if directions is None or X_weights is not None or isinstance(X, CsrFile):
         shares = topic_shares(model._represent(X, X_weights), model.components_)
-        points = np.sqrt(shares[known[chosen]])
-    else:
-        points = view_of(filled(X[known[chosen]]), directions).scores
-    best = known[chosen[_covering(points, unsure[chosen], n)]]
+    order, best = np.argsort(-unsure, kind="stable")[: max(_CANDIDATES, n)], known[:0]
+    for begin in range(0, len(order), _CANDIDATES):  # rounds, as similarities are n x n
+        chosen = np.sort(order[begin : begin + _CANDIDATES])
+        if shares is None:
+            points = view_of(filled(X[known[chosen]]), directions).scores
+        else:
+            points = np.sqrt(shares[known[chosen]])
+        covering = chosen[_covering(points, unsure[chosen], n - len(best))]
+        best = np.concatenate([best, known[covering]])
     empty = np.delete(np.arange(X.shape[0]), known)
     return np.concatenate([best, empty[: n - len(best)]])
 
@@ -67,7 +72,9 @@ def suggest(model: Any, X: Matrix, X_weights: WeightsLike, n: int, tables: Table
 def _covering(points: Array, unsure: Array, n: int) -> list[int]:
     """Choose at most `n` points by a lazy greedy cover; the first of equal points."""
     # Rounded, since copies of a point may differ in the last digits.
-    similar = np.round(np.maximum(points @ points.T, 0), _DIGITS) ** _SHARPNESS
+    similar = points @ points.T
+    np.round(np.maximum(similar, 0, out=similar), _DIGITS, out=similar)
+    similar **= _SHARPNESS
     unsure = np.round(unsure, _DIGITS)
     taken, gains, chosen = np.zeros(len(points)), similar @ unsure, []
     for _ in range(min(n, len(points))):
@@ -249,7 +256,7 @@ class ReadoutPredictions(ClassifierMixin, FactorizationBase):
         to it (the fourth power of the cosine in leading directions or, without these, of roots of
         topic shares), less the gains of samples chosen before.  The uncertainty is 1 minus the
         difference of the two largest probabilities, or the mean entropy of the labels.  At most
-        10,000 samples are considered.
+        10,000 samples (or `n`) are considered.  Above 2000, the 2000 most uncertain come first.
 
         Examples
         --------
