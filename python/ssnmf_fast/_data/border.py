@@ -24,6 +24,11 @@ Shape: TypeAlias = tuple[int, int]
 
 _FEW = 10  # components, the default of the estimators
 _NEVER_TOO_MUCH = 1 << 28  # bytes; less is not compared with the available memory
+# Of control groups, versions 2 and 1: limit, use, and what of it is a cache of files.
+_GROUPS = {
+    "memory": ("max", "current", "inactive_file"),
+    "memory/memory": ("limit_in_bytes", "usage_in_bytes", "total_inactive_file"),
+}
 
 
 def check_option(value: object, name: str, options: Sequence[str]) -> str:
@@ -127,24 +132,36 @@ def available_memory() -> int | None:
     except (OSError, KeyError, ValueError):
         with suppress(AttributeError, OSError, ValueError):
             free.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
-    with suppress(OSError, ValueError):  # a group without a limit has "max"
-        group = Path("/sys/fs/cgroup")
-        most = int((group / "memory.max").read_text())
-        free.append(most - int((group / "memory.current").read_text()))
+    for group, (*names, cached) in _GROUPS.items():
+        most, used, stat = (Path(f"/sys/fs/cgroup/{group}.{name}") for name in (*names, "stat"))
+        with suppress(OSError, KeyError, ValueError):  # a group without a limit has "max"
+            free.append(int(most.read_text()) - int(used.read_text()))
+            parts = dict(line.split() for line in stat.read_text().splitlines())
+            free[-1] += int(parts[cached])
     return min(free, default=None)
 
 
 def require_memory(
-    rank: int, shape: Sequence[int], dtype: Any, lengths: Sequence[int] | None = None
-) -> None:
-    """Raise ValueError if factors, numerators and a Gram matrix exceed the available memory."""
+    rank: int,
+    shape: Sequence[int],
+    dtype: Any,
+    lengths: Sequence[int] | None = None,
+    n_fits: int = 1,
+) -> int:
+    """Return how many of `n_fits` have room for factors, numerators and a Gram matrix at a time.
+
+    Raise ValueError if not even one has.
+    """
     needed = dtype.itemsize * rank * (2 * sum(shape if lengths is None else lengths) + rank)
-    available = available_memory() if needed > _NEVER_TOO_MUCH else None
-    if available is not None and needed > available:
+    available = available_memory() if n_fits * needed > _NEVER_TOO_MUCH else None
+    if available is None:
+        return n_fits
+    if needed > max(available, _NEVER_TOO_MUCH):
         raise ValueError(
             f"n_components={rank} needs at least {needed / 2**30:.1f} GiB of memory for X of shape "
             f"{tuple(shape)}, and {available / 2**30:.1f} GiB are available. Give fewer components."
         )
+    return max(1, min(n_fits, available // needed))
 
 
 def warn_of_rank(rank: int, most: int, of: str) -> None:
