@@ -13,6 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.neighbors import NearestNeighbors
 from sklearn.semi_supervised import LabelSpreading
+from sklearn.utils import gen_batches
 
 from .._common.arrays import Array, Matrix, TablesLike
 from .._common.text import short
@@ -201,10 +202,12 @@ def visible(X: Matrix, X_weights: WeightsLike) -> Any:
 def filled(X: Any, S: Array | None = None, A: Array | None = None, absent: Any = None) -> Any:
     """Return X with entries that are NaN or `absent` replaced by S A, or by 0 without factors."""
     if sp.issparse(X) and sp.issparse(absent):
-        rest = sp.csr_array(X - X.multiply(absent))
-        places = absent.nonzero()
-        values = np.zeros(len(places[0])) if S is None or A is None else (S @ A)[places]
-        return rest + sp.csr_array((values.astype(X.dtype), places), shape=X.shape)
+        rest, (rows, columns) = sp.csr_array(X - X.multiply(absent)), absent.nonzero()
+        values = np.zeros(len(rows), X.dtype)
+        step = max(1, _BLOCK_ENTRIES // (1 if A is None else len(A)))
+        for some in gen_batches(0 if S is None else len(rows), step):
+            values[some] = np.einsum("ij,ji->i", S[rows[some]], A[:, columns[some]])
+        return rest + sp.csr_array((values, (rows, columns)), shape=X.shape)
     missing = False if sp.issparse(X) else np.isnan(X)
     if absent is not None:
         missing = missing | (absent.toarray() if sp.issparse(absent) else absent)
