@@ -187,11 +187,12 @@ class LabeledSamples:
 
     def shares(self, A: Array, rows: Array) -> Array:
         """Return the topic shares of some samples, computed without labels, (rows, r)."""
-        X, X_weights = self.X, self.X_weights
-        some = X_weights is None and not rows.all() and not isinstance(X, CsrFile)
         options = {name: self.options[name] for name in ("loss", "n_threads")} | {"tol": _TOL}
-        S = represent(CleanMatrix(X[rows] if some else X), A, X_weights=X_weights, **options)
-        return topic_shares(S if some else S[rows], A)
+
+        def of(X: Matrix, X_weights: WeightsLike) -> Array:
+            return represent(CleanMatrix(X), A, X_weights=X_weights, **options)
+
+        return topic_shares(views.represented(of, self.X, self.X_weights, rows), A)
 
 
 def weighted_sums(X: Matrix, weights: Array) -> Array:

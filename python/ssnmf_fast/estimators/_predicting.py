@@ -27,7 +27,7 @@ from ._explanation import Explanation, explanation_of
 from ._members import fit_readout
 from ._readout import READOUT_ATTRIBUTES, LogisticReadout, Readout
 from ._training_data import TrainingLabels
-from ._views import Tables, View, check_tables, directions_of, filled, row_sums, view_of
+from ._views import Tables, View, check_tables, directions_of, filled, represented, row_sums, view_of
 
 _LOOKED_AT = 10_000  # samples that are considered, at least `n`
 _CANDIDATES = 2000  # the most uncertain of these, and more in rounds if `n` is larger
@@ -124,18 +124,19 @@ class ReadoutPredictions(ClassifierMixin, FactorizationBase):
         self._drop_readout()
         self.multilabel_, self.classes_, self.class_prior_ = labels.several, classes, labels.prior()
         if getattr(self, "predicts", True):
-            S = self._represent(X, X_weights)
-            shares = topic_shares(S, self.components_)[labels.known]
+            S = represented(self._represent, X, X_weights, labels.known)
+            shares = topic_shares(S, self.components_)
             self.class_shares_ = labels.class_shares(shares)
             self._fit_readout(X, X_weights, S, shares, labels)
 
     def _fit_readout(
         self, X: Matrix, X_weights: WeightsLike, S: Array, shares: Array, labels: TrainingLabels
     ) -> None:
+        """Fit the readout; S and the shares are those of the labeled samples."""
         rows, weight, view = labels.known, labels.sample_weight, View()
         directions = directions_of(X, 0, self.n_threads, weight) if X_weights is None else None
         if directions is not None:
-            view = view_of(filled(X, S, self.components_)[rows], directions)
+            view = view_of(filled(X[rows], S, self.components_), directions)
         view = replace(view, shares=shares)
         enough = labels.weight[rows].sum() >= _MANY_LABELS * labels.members.shape[1]
         member = fit_readout(view, labels, row_scale=4.0 if enough else 1.0)

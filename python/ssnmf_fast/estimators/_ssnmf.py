@@ -26,6 +26,7 @@ from ._docstrings import complete_docstring
 from ._nmf import BatchLearner
 from ._predicting import ReadoutPredictions
 from ._readout import ComponentReadout, Readout
+from ._views import represented
 
 
 class SupervisedBase(BatchLearner):
@@ -74,10 +75,10 @@ class SupervisedBase(BatchLearner):
         return X
 
     def _refit_components(self, S: Array, labels: training.TrainingLabels) -> None:
-        """Set the B that minimizes sum L .* d(Y, S B), where S does not depend on the labels."""
+        """Set the B that minimizes sum L .* d(Y, S B), where S of labeled samples is given."""
         rows = labels.known
         weights = labels.entry_weights[rows] * labels.weight[rows, None]
-        Y, S = labels.members[rows].T, np.ascontiguousarray(S[rows].T)
+        Y, S = labels.members[rows].T, np.ascontiguousarray(S.T)
         W = None if (weights == 1).all() else np.ascontiguousarray(weights.T)
         Y = np.ascontiguousarray(Y, dtype=S.dtype)
         B = represent(Y, S, loss=self.supervision_loss, X_weights=W)
@@ -370,7 +371,8 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):
         result = self._factorize(X, **inputs, **self._arguments())
         self._keep(result, n_targets_=targets.n_targets, offset_=np.nan_to_num(targets.offset))
         if readout != "joint":
-            self._refit_components(self._represent(X, X_weights), labels)
+            S = represented(self._represent, X, X_weights, labels.known)
+            self._refit_components(S, labels)
 
     def partial_fit(
         self: Self,

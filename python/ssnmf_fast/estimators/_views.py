@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.util import find_spec
@@ -233,6 +233,16 @@ def row_blocks(X: Matrix, X_weights: WeightsLike) -> Iterator[tuple[slice, Any, 
     for begin in range(0, X.shape[0], step):
         rows = slice(begin, begin + step)
         yield rows, X[rows], absent(rows)
+
+
+def represented(
+    represent: Callable[[Any, Any], Array], X: Matrix, X_weights: WeightsLike, rows: Array
+) -> Array:
+    """Return the representation of some samples, alone if they are in memory and have no weights."""
+    in_memory = isinstance(X, np.ndarray) or sp.issparse(X)
+    if in_memory and X_weights is None and not rows.all():
+        return represent(X[rows], None)
+    return represent(X, X_weights)[rows]
 
 
 def row_sums(X: Matrix) -> Array:
