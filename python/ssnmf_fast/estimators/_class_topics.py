@@ -211,7 +211,7 @@ def weighted_sums(X: Matrix, weights: Array) -> Array:
 
 def targets_of(labels: TrainingLabels, dtype: np.dtype[Any]) -> tuple[Any, Any]:
     weights = labels.entry_weights * labels.weight[:, None]
-    Y = np.where(weights > 0, labels.members, 0).astype(dtype)
+    Y = (labels.members * (weights > 0)).astype(dtype)
     equal = (weights == weights[:, :1]).all()
     return Y, as_outer(weights[:, 0]) if equal else weights
 
@@ -223,7 +223,7 @@ def inputs_of_labels(
     weights.pop("side", None)
     require(model, X, y)
     labels = labels_for_training(labels_of(y, model.unlabeled), **weights)
-    inputs = {"labels": labels.members, "label_weight": labels.entry_weights}
+    inputs = labels.inputs()
     inputs["X_weights"] = with_sample_weight(X, X_weights, labels.sample_weight)
     if "y" in model.receipt_.inputs:
         inputs["y"], inputs["y_weights"] = targets_of(labels, X.dtype)

@@ -204,7 +204,7 @@ class FewLabelsClassifier(ReadoutPredictions):
             readout_=readout,
             side_={name: table.shape[1] for name, table in samples.view.tables.items()},
             **validation.attributes(readout, samples),
-            inputs={"labels": labels.members, "label_weight": labels.entry_weights},
+            inputs=labels.inputs(),
         )
         validation.warn_if_poor()
 

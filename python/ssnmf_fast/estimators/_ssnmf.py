@@ -79,8 +79,8 @@ class SupervisedBase(BatchLearner):
         rows = labels.known
         weights = labels.entry_weights[rows] * labels.weight[rows, None]
         Y, S = labels.members[rows].T, np.ascontiguousarray(S.T)
-        W = None if (weights == 1).all() else np.ascontiguousarray(weights.T)
         Y = np.ascontiguousarray(Y, dtype=S.dtype)
+        W = None if (weights == 1).all() else np.broadcast_to(weights.T, Y.shape).copy()
         B = represent(Y, S, loss=self.supervision_loss, X_weights=W)
         self.refitted_label_components_ = np.ascontiguousarray(B.T)
 
@@ -191,8 +191,7 @@ class SSNMFClassifier(ReadoutPredictions, SupervisedBase):
         require_memory(rank, X.shape, X.dtype)
         fit = samples.fit_topics(rank, weight)
         count = int(labels.known.sum())
-        inputs = {"labels": labels.members, "label_weight": labels.entry_weights}
-        self._keep(fit, inputs, supervision_weight_=fit.supervision_weight, n_labeled_=count)
+        self._keep(fit, labels.inputs(), supervision_weight_=fit.supervision_weight, n_labeled_=count)
         self._keep_predictions(samples.of_readout, X_weights, labels, targets.classes)
 
     def _samples(

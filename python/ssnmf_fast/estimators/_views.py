@@ -13,7 +13,6 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.neighbors import NearestNeighbors
 from sklearn.semi_supervised import LabelSpreading
-from sklearn.utils import gen_batches
 
 from .._common.arrays import Array, Matrix, TablesLike
 from .._common.text import short
@@ -204,8 +203,9 @@ def filled(X: Any, S: Array | None = None, A: Array | None = None, absent: Any =
     if sp.issparse(X) and sp.issparse(absent):
         rest, (rows, columns) = sp.csr_array(X - X.multiply(absent)), absent.nonzero()
         values = np.zeros(len(rows), X.dtype)
-        step = max(1, _BLOCK_ENTRIES // (1 if A is None else len(A)))
-        for some in gen_batches(0 if S is None else len(rows), step):
+        step = 1 if A is None else max(1, _BLOCK_ENTRIES // len(A))
+        for begin in range(0, 0 if S is None else len(rows), step):
+            some = slice(begin, begin + step)
             values[some] = np.einsum("ij,ji->i", S[rows[some]], A[:, columns[some]])
         return rest + sp.csr_array((values, (rows, columns)), shape=X.shape)
     missing = False if sp.issparse(X) else np.isnan(X)
