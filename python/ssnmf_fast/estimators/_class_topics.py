@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._common.arrays import Array, LabelsLike, Matrix
+from .._common.warn import warn_user
 from .._data.border import CleanMatrix, check_random_state
 from .._data.csr_file import CsrFile, chosen_rows
 from .._labels import labels_of
@@ -254,6 +255,8 @@ def with_view(samples: LabeledSamples) -> LabeledSamples:
     if X_weights is not None and not isinstance(X, CsrFile):
         find = as_weights(X_weights, "X_weights").absent(X.shape)
         if math.prod(X.shape) > _MOST_COMPLETED and not sp.issparse(find(slice(0, 1))):
+            why = f"missing entries are filled in only for up to {_MOST_COMPLETED:,} entries"
+            _warn_without("but topics", f"{why}. Give fewer samples, or weights.missing")
             return samples
         absent, missing = find(slice(None)), True
     if missing:  # filled in by a low-rank model
@@ -262,11 +265,21 @@ def with_view(samples: LabeledSamples) -> LabeledSamples:
         X = views.filled(X, fit.S, fit.A, absent)
     directions = views.directions_of(X, samples.seed, threads, samples.sample_weight)
     if directions is None:
+        why = "the `memory` of X holds labeled samples of some classes only"
+        _warn_without("but topics", f"{why}. Give more to open_csr")
         return samples
     view, graph = views.view_of(X, directions, samples.view.tables), None
-    if view.rows is not None and not samples.labels.several and views.can_search(len(view)):
-        graph = views.Graph.of(view.scores, threads)
+    if view.rows is not None and not samples.labels.several:
+        if views.can_search(len(view)):
+            graph = views.Graph.of(view.scores, threads)
+        else:
+            why = f"with more than {views.EXACT:,} samples, it needs faiss"
+            _warn_without("'neighbors'", f"{why}: pip install 'ssnmf-fast[neighbors]'")
     return replace(samples, view=view, graph=graph)
+
+
+def _warn_without(members: str, why: str) -> None:
+    warn_user(f"The committee has no member {members}: {why}.", UserWarning)
 
 
 def in_memory(samples: LabeledSamples) -> LabeledSamples:

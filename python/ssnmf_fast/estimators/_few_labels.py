@@ -35,8 +35,9 @@ class FewLabelsClassifier(ReadoutPredictions):
     component, and labeled samples use only those of their classes [1]_.  The members of the
     committee are logistic regressions on topics (computed without labels) with leading singular
     directions and features, on features alone, and on coordinates in singular directions; naive
-    Bayes (sparse X); linear support vector machines; and nearest neighbors.  Their logits are added
-    with weights fitted to predictions of labels that are hidden from the fit.
+    Bayes (mostly zero X); and, with one label per sample, linear support vector machines and
+    nearest neighbors (above 50,000 samples with faiss: ``pip install 'ssnmf-fast[neighbors]'``).
+    Their logits are added with weights fitted to predictions of labels hidden from the fit.
 
     Parameters
     ----------
@@ -101,7 +102,9 @@ class FewLabelsClassifier(ReadoutPredictions):
 
     For data on disk, the committee sees at most 50,000 samples, labeled samples first, and no more
     than fit into their `memory`; the topics use all samples.  Entries that are missing or have
-    weight 0 are first filled in by a plain factorization.
+    weight 0 are first filled in by a plain factorization.  The committee has only topics and tables
+    if the memory holds no labeled sample of a class, or for weights other than ``weights.missing``
+    of more than 67 million entries.
 
     Each table of `side` adds a member to the committee, logistic regression on its rows scaled to
     length 1.  It takes part in self-training, on which the topics depend, if it predicts hidden
@@ -162,7 +165,8 @@ class FewLabelsClassifier(ReadoutPredictions):
         Warns
         -----
         UserWarning
-            If the interval of the expected accuracy is below the share of the largest class.
+            If the interval of the expected accuracy is below the share of the largest class, or a
+            member is left out: neighbors without faiss, or all that need features (see the notes).
         """
         weights = {"sample_weight": sample_weight, "label_weight": label_weight}
         self._learn(self._checked(X, reset=True), y, X_weights=X_weights, side=side, **weights)

@@ -27,7 +27,16 @@ from ._explanation import Explanation, explanation_of
 from ._members import fit_readout
 from ._readout import READOUT_ATTRIBUTES, LogisticReadout, Readout
 from ._training_data import TrainingLabels
-from ._views import Tables, View, check_tables, directions_of, filled, represented, row_sums, view_of
+from ._views import (
+    Tables,
+    View,
+    check_tables,
+    directions_of,
+    filled,
+    represented,
+    row_sums,
+    view_of,
+)
 
 _LOOKED_AT = 10_000  # samples that are considered, at least `n`
 _CANDIDATES = 2000  # the most uncertain of these, and more in rounds if `n` is larger

@@ -191,7 +191,9 @@ class SSNMFClassifier(ReadoutPredictions, SupervisedBase):
         require_memory(rank, X.shape, X.dtype)
         fit = samples.fit_topics(rank, weight)
         count = int(labels.known.sum())
-        self._keep(fit, labels.inputs(), supervision_weight_=fit.supervision_weight, n_labeled_=count)
+        self._keep(
+            fit, labels.inputs(), supervision_weight_=fit.supervision_weight, n_labeled_=count
+        )
         self._keep_predictions(samples.of_readout, X_weights, labels, targets.classes)
 
     def _samples(

@@ -238,7 +238,7 @@ def row_blocks(X: Matrix, X_weights: WeightsLike) -> Iterator[tuple[slice, Any, 
 def represented(
     represent: Callable[[Any, Any], Array], X: Matrix, X_weights: WeightsLike, rows: Array
 ) -> Array:
-    """Return the representation of some samples, alone if they are in memory and have no weights."""
+    """Represent some samples: they alone if X is in memory and has no weights."""
     in_memory = isinstance(X, np.ndarray) or sp.issparse(X)
     if in_memory and X_weights is None and not rows.all():
         return represent(X[rows], None)
