@@ -226,9 +226,10 @@ def class_means(shares: Array, indicators: Matrix, weight: Array | None = None) 
     return np.asarray(np.divide(sums, counts, out=np.zeros_like(sums), where=counts > 0))
 
 
-def names_of(feature_names: Any, n_features: int) -> list[str]:
-    """Return one name for each feature; "x0", "x1", ... where none are given."""
-    if feature_names is None:
+def names_of(feature_names: Any, n_features: int, model: Any = None) -> list[str]:
+    """Return one name for each feature: as given, of the fit of a model, or "x0", "x1", ..."""
+    seen = getattr(model, "feature_names_in_", None)
+    if (feature_names := seen if feature_names is None else feature_names) is None:
         return [f"x{i}" for i in range(n_features)]
     if isinstance(feature_names, Mapping):  # such as `vocabulary_`, in no order of the columns
         got = f"got {type(feature_names).__name__}. Give vectorizer.get_feature_names_out()"
@@ -237,6 +238,9 @@ def names_of(feature_names: Any, n_features: int) -> list[str]:
     if len(names) != n_features:
         expected = f"expected one for each of the {n_features} features"
         raise ValueError(f"feature_names holds {len(names)} names; {expected}.")
+    if seen is not None and names != list(seen) and sorted(names) == sorted(seen):
+        how = "leave it out, or give the names in the order of the columns"
+        raise ValueError(f"feature_names has the names of the fit in another order; {how}.")
     return names
 
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from ._backend.dispatch import padded
 from ._common.arrays import Array, LossName, Seed, Solver
+from ._data import border
 from ._data.arrays import DataLike
 from ._data.border import check_data, check_factor, check_integer, check_random_state, check_real
 from ._data.entries import Entries, Target
@@ -70,6 +71,7 @@ def relation(
         Number of threads.
     """
     threads = resolve_threads(n_threads)
+    weights = border.by_name(X, X_weights=weights)["X_weights"]
     term = build_term(check_data(X, threads), weights, loss_named(loss, "loss"), "X", threads)
     return Relation((rows, columns), term, check_real(coefficient, "coefficient"))
 

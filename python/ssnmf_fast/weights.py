@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from ._common.arrays import Matrix, MatrixLike
 from ._data.arrays import as_array
-from ._data.border import check_real
+from ._data.border import check_real, labels_of
 from ._solver.weights import Base, Missing, Observed, Outer
 
 __all__ = ["Base", "Missing", "Observed", "Outer", "base", "missing", "observed", "outer"]
@@ -105,5 +105,6 @@ def outer(rows: Matrix = None, columns: npt.ArrayLike | None = None) -> Outer:
     >>> weights = sf.weights.outer(rows=[10, 1, 1, 1])
     >>> fit = sf.factorize(X, n_components=2, X_weights=weights)
     """
-    sides = (("rows", rows), ("columns", columns))
-    return Outer(*(None if side is None else as_array(side, name) for name, side in sides))
+    sides = {"rows": rows, "columns": columns}
+    read = {name: None if side is None else as_array(side, name) for name, side in sides.items()}
+    return Outer(**read, labels=tuple(labels_of(side)[0] for side in sides.values()))

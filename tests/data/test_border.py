@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from each import each
@@ -188,3 +189,159 @@ def test_columns_that_are_no_numbers_are_named():
         sf.factorize(table[["day"]], n_components=1)
     mixed = table[["size", "height"]].astype(object)  # but numbers
     np.testing.assert_array_equal(sf.LowRankImputer().fit_transform(mixed), mixed)
+
+
+NAMES = [f"gene{k}" for k in range(12)]
+FRAME = pd.DataFrame(X + 0.1, [f"cell{k:02d}" for k in range(30)], NAMES)
+PARTS = pd.DataFrame(np.random.default_rng(1).random((2, 12)), columns=NAMES)
+MASK = pd.DataFrame(PARTS.to_numpy() > 0.3, columns=NAMES)
+WEIGHTS, SEEN = FRAME.copy(), FRAME > 0.5
+BATCH = pd.DataFrame({"batch": np.arange(30) % 2.0}, FRAME.index)
+START = pd.DataFrame(np.random.default_rng(2).random((30, 2)), FRAME.index)
+SETTINGS = {"n_components": 3, "max_iter": 5, "random_state": 0, "tol": 0}
+ACROSS, DOWN, BOTH = (1,), (0,), (0, 1)
+
+
+def fitted(table, kind=sf.NMF, **given):
+    return kind(**SETTINGS, **given).fit(FRAME)
+
+
+def fit(**tables):
+    return sf.factorize(FRAME, **SETTINGS, **tables).A
+
+
+# Calls with a second table, and the axes of it that have the names of X.
+MATCHED = {
+    "represent": (lambda t: sf.represent(FRAME, t), PARTS, ACROSS),
+    "represent, covariates": (lambda t: sf.represent(FRAME, PARTS, covariates=t), BATCH, DOWN),
+    "represent, init": (
+        lambda t: sf.represent(FRAME, PARTS, init=t, loss=0.5, tol=0.1),
+        START,
+        DOWN,
+    ),
+    "fixed": (lambda t: fit(fixed_components=t), PARTS, ACROSS),
+    "A_support": (lambda t: fit(A_support=pd.concat([t, t[:1]])), MASK, ACROSS),
+    "S_support": (lambda t: fit(S_support=t), FRAME[NAMES[:3]] > 0.2, DOWN),
+    "covariates": (lambda t: fit(covariates=t), BATCH, DOWN),
+    "feature_labels": (
+        lambda t: fit(feature_labels=t, supervision_weight=1.0),
+        (PARTS > 0.5).T.astype(float),
+        DOWN,
+    ),
+    "init": (lambda t: fit(init=(FRAME.to_numpy()[:, :3], pd.concat([t, t[:1]]))), PARTS, ACROSS),
+    "weights": (lambda t: fit(X_weights=t), WEIGHTS, BOTH),
+    "observed": (lambda t: fit(X_weights=sf.weights.observed(t)), SEEN, BOTH),
+    "missing": (lambda t: fit(X_weights=sf.weights.missing(t)), SEEN, BOTH),
+    "base": (lambda t: fit(X_weights=sf.weights.base(0.1, t)), SEEN, BOTH),
+    "outer, columns": (lambda t: fit(X_weights=sf.weights.outer(columns=t)), PARTS.loc[0], DOWN),
+    "outer, rows": (lambda t: fit(X_weights=sf.weights.outer(rows=t)), BATCH["batch"] + 1, DOWN),
+    "objective": (lambda t: sf.extend.objective(FRAME, START, t), PARTS, ACROSS),
+    "objective, S": (lambda t: sf.extend.objective(FRAME, t, PARTS), START, DOWN),
+    "relation": (
+        lambda t: (
+            sf.extend.fit(
+                [sf.extend.relation("a", "b", FRAME, weights=t)], n_components=2, random_state=0
+            ).objective
+        ),
+        WEIGHTS,
+        BOTH,
+    ),
+    "NMF, fixed": (lambda t: fitted(t, fixed_components=t).components_, PARTS, ACROSS),
+    "NMF, support": (
+        lambda t: fitted(t, A_support=pd.concat([t, t[:1]])).components_,
+        MASK,
+        ACROSS,
+    ),
+    "NMF, batches": (
+        lambda t: sf.NMF(**SETTINGS, fixed_components=t).partial_fit(FRAME).components_,
+        PARTS,
+        ACROSS,
+    ),
+    "NMF, weights": (
+        lambda t: sf.NMF(**SETTINGS).fit(FRAME, X_weights=t).components_,
+        WEIGHTS,
+        BOTH,
+    ),
+    "transform": (lambda t: fitted(0).transform(FRAME, X_weights=t), WEIGHTS, BOTH),
+    "score": (lambda t: fitted(0).score(FRAME, X_weights=t), WEIGHTS, BOTH),
+    "split_topic": (
+        lambda t: sf.trees.split_topic(fitted(0), 0, 2, FRAME, X_weights=t).components_,
+        WEIGHTS,
+        BOTH,
+    ),
+    "choose_rank": (
+        lambda t: sf.choose_rank(FRAME, [2, 3], X_weights=t, random_state=0, max_iter=5).scores,
+        WEIGHTS,
+        BOTH,
+    ),
+    "choose_rank, estimator": (
+        lambda t: (
+            sf.choose_rank(
+                FRAME, [2, 3], estimator=sf.NMF(fixed_components=t, max_iter=5), random_state=0
+            ).scores
+        ),
+        PARTS,
+        ACROSS,
+    ),
+    "consensus": (
+        lambda t: sf.consensus(FRAME, 2, n_starts=4, X_weights=t, random_state=0).components,
+        WEIGHTS,
+        BOTH,
+    ),
+    "complete": (lambda t: sf.complete(FRAME, observed=t, random_state=0).to_dense(), SEEN, BOTH),
+    "coherence": (
+        lambda t: sf.metrics.topic_coherence(FRAME > 0.5, t, n_terms=4).per_topic,
+        PARTS,
+        ACROSS,
+    ),
+}
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@each("name", MATCHED)
+def test_second_tables_are_matched_by_name(name):
+    call, table, axes = MATCHED[name]
+    expected = call(table)
+    for axis in axes:
+        names = list(table.axes[axis])
+        np.testing.assert_array_equal(call(table.reindex(names[::-1], axis=axis)), expected)
+        strange = table.rename({names[0]: "strange"}, axis=axis)
+        for wrong, word in (
+            (table.drop(names[:2], axis=axis), f"lacks .*{names[0]}"),
+            (pd.concat([table, strange.take([0], axis=axis)], axis=axis), "not have: 'strange'"),
+            (pd.concat([table, table.take([3], axis=axis)], axis=axis), f"repeats .*{names[3]}"),
+        ):
+            with pytest.raises(ValueError, match=word):
+                call(wrong)
+
+
+def test_numbers_are_positions_unless_they_are_those_of_X():
+    plain = FRAME.reset_index(drop=True)
+    start = sf.represent(plain, PARTS, covariates=BATCH)
+    other = BATCH.reset_index(drop=True)
+    np.testing.assert_array_equal(sf.represent(plain, PARTS, covariates=other), start)
+    with pytest.raises(ValueError, match=r"covariates has the labels .* another order"):
+        sf.represent(plain, PARTS, covariates=other[::-1])
+
+
+def test_a_fit_with_names_is_verified_with_the_table_in_any_order():
+    model = fitted(0, fixed_components=PARTS)
+    for table in (PARTS, PARTS[NAMES[::-1]]):
+        assert sf.verify(model, FRAME, fixed_components=table)
+        found = sf.factorize(FRAME, **SETTINGS, fixed_components=table)
+        assert sf.verify(found, FRAME, fixed_components=PARTS)
+
+
+@each(
+    "call",
+    [
+        lambda names: sf.SeededTopics({"a": NAMES[:1], "b": NAMES[1:2]}, feature_names=names).fit(
+            FRAME
+        ),
+        lambda names: fitted(0).topics(names),
+        lambda names: sf.trees.TopicTree(fitted(0), names),
+    ],
+)
+def test_names_of_the_fit_in_another_order_are_refused(call):
+    with pytest.raises(ValueError, match="feature_names has the names of the fit in another order"):
+        call(NAMES[::-1])

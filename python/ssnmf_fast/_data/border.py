@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numbers
 import os
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -15,7 +17,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, DTypeLike
 
 from .._common.arrays import Array, Matrix, Seed
-from .._common.text import short
+from .._common.text import listed, short
 from .._common.warn import warn_user
 from . import arrays
 from .arrays import DataLike, OnDisk, as_array, check_dtype, is_sparse_frame, require_real
@@ -301,6 +303,69 @@ def readable(X: Any, name: str, allow_nan: bool = False, *, allow_sparse: bool =
 
         return pandas.DataFrame(array, columns=X.columns, copy=False)
     return X if hasattr(X, "__dataframe__") else array
+
+
+Labels: TypeAlias = tuple[Any, ...]  # of the rows and columns of a frame; None without
+# What the rows and columns of an argument belong to: samples (0), features (1) or others (None).
+_SIDES: dict[str, tuple[int | None, int | None]] = {
+    **dict.fromkeys(("A", "A_support", "fixed_components"), (None, 1)),
+    **dict.fromkeys(("S", "S_support", "covariates", "init"), (0, None)),
+    **dict.fromkeys(("X_weights", "observed"), (0, 1)),
+    "feature_labels": (1, None),
+}
+_AXES = ("index", "columns")
+
+
+def labels_of(table: Any) -> Labels:
+    frame = hasattr(table, "iloc") or hasattr(table, "__dataframe__")
+    return tuple(getattr(table, side, None) if frame else None for side in _AXES)
+
+
+def by_name(X: Any, own: Labels | None = None, /, **tables: Any) -> dict[str, Any]:
+    """Return tables with rows and columns in the order of the labels of X, if both have names."""
+    labels = labels_of(X) if own is None else own
+    for name, table in tables.items() if any(each is not None for each in labels) else ():
+        sides = [None if side is None else labels[side] for side in _SIDES.get(name, ())]
+        if name == "init" and isinstance(table, (tuple, list)) and len(table) > 1:
+            tables[name] = (*by_name(X, labels, S=table[0], A=table[1]).values(), *table[2:])
+        elif hasattr(table, "by_name"):  # weights
+            tables[name] = table.by_name(sides, name)
+        else:
+            tables[name] = in_order(table, sides, name)
+    return tables
+
+
+def in_order(table: Any, labels: Sequence[Any], name: str) -> Any:
+    """Return a table with rows and columns in the order of `labels`, if it has names itself."""
+    for axis, (wanted, own) in enumerate(zip(labels, labels_of(table), strict=False)):
+        if (order := order_of(wanted, own, name, axis)) is not None:
+            table = getattr(table, "iloc", table)[(slice(None),) * axis + (order,)]
+    return table
+
+
+def order_of(wanted: Any, own: Any, name: str, axis: int) -> list[int] | None:
+    """Return the places of wanted labels among those of an axis; None if no labels are names.
+
+    Names are texts.  Numbers may mean positions, so that another order of them is refused.
+    """
+    wanted, own = ([] if each is None else list(each) for each in (wanted, own))
+    if not (wanted and own) or wanted == own:
+        return None
+    what, places = ("rows", "columns")[axis], {one: place for place, one in enumerate(own)}
+    if not all(isinstance(one, str) for one in chain(wanted, own)):
+        if len(wanted) != len(own) or places.keys() != set(wanted):
+            return None
+        how = f"sort them, or give {name}.to_numpy() if their order is that of X"
+        raise ValueError(f"{name} has the labels of the {what} of X in another order; {how}.")
+    for found, problem in (
+        (dict.fromkeys(wanted).keys() - places.keys(), f"lacks {what} of X"),
+        (places.keys() - set(wanted), f"has {what} that X does not have"),
+        ([one for one, n in Counter(own + wanted).items() if n > 2], f"or X repeats {what}"),
+    ):
+        if found:
+            how = f"Names are matched; give an array to match {what} by position"
+            raise ValueError(f"{name} {problem}: {listed(sorted(found))}. {how}.")
+    return [places[one] for one in wanted]
 
 
 def read_pattern(pattern: Any, name: str) -> sp.csr_array:

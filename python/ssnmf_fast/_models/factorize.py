@@ -10,7 +10,7 @@ import numpy.typing as npt
 from .._common.arrays import LossName, MatrixLike, Seed, Solver
 from .._common.foreign import refuse_foreign
 from .._data.arrays import DataLike
-from .._data.border import check_data, check_random_state
+from .._data.border import by_name, check_data, check_random_state
 from .._data.tensors import TensorLike, check_tensor
 from .._data.threads import resolve_threads
 from .._solver.loop import FitLoop
@@ -169,21 +169,25 @@ def factorize(
     loop = FitLoop(solver, max_iter, tol, callback, verbose)
     rng = check_random_state(random_state)
     count, jobs, threads = plan_starts(n_starts, n_threads, init, loop, MatrixFits.starts)
-    fits = MatrixFits(
-        check_data(X, resolve_threads(n_threads), dtype),
-        y,
-        n_components=n_components,
-        loss=loss,
-        supervision_loss=supervision_loss,
-        supervision_weight=supervision_weight,
+    tables = by_name(
+        X,
         X_weights=X_weights,
-        y_weights=y_weights,
         init=init,
         S_support=S_support,
         A_support=A_support,
         covariates=covariates,
         fixed_components=fixed_components,
         feature_labels=feature_labels,
+    )
+    fits = MatrixFits(
+        check_data(X, resolve_threads(n_threads), dtype),
+        y,
+        **tables,
+        n_components=n_components,
+        loss=loss,
+        supervision_loss=supervision_loss,
+        supervision_weight=supervision_weight,
+        y_weights=y_weights,
         feature_weight=feature_weight,
         penalties=penalties,
         threads=threads,

@@ -11,7 +11,7 @@ import numpy as np
 
 from .._backend.dispatch import padded
 from .._common.arrays import Array, Matrix
-from .._data.border import check_data
+from .._data.border import by_name, check_data
 from .._data.fingerprint import data_fingerprint
 from .._data.tensors import check_tensor
 from .._solver.build import tensor_relations
@@ -89,6 +89,7 @@ def factorization_check(
 ) -> Check:
     """Return the check of a factorization; `constant` has been added to its objective."""
     receipt, clean = result.receipt, check_data(X, threads, result.A.dtype)
+    inputs = by_name(X, **inputs)
 
     def recompute() -> Recomputed:
         assert receipt is not None

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from .._backend.dispatch import padded, padded_zeros
 from .._common.arrays import Array, LossName, Matrix, MatrixLike
 from .._common.warn import warn_user
+from .._data import border
 from .._data.arrays import DataLike
 from .._data.border import check_data, check_factor, check_matrix, check_real, require_finite
 from .._data.tensors import RowProducts, Tensor
@@ -68,6 +69,8 @@ feature_weight, penalties, n_threads
         if (data_of is None) != ({"B": B, "C": C}[factor] is None):
             raise ValueError(f"{name} and {factor} must be given together; give both or neither.")
     threads = resolve_threads(n_threads)
+    given = {"X_weights": X_weights, "feature_labels": feature_labels}
+    S, A, X_weights, feature_labels = border.by_name(X, S=S, A=A, **given).values()
     problem, _ = problem_at(
         *(check_data(X, threads), {"S": S, "A": A, "B": B, "C": C}),
         y=y,
@@ -229,6 +232,8 @@ def represent(
     """
     divergence, tol = loss_named(loss, "loss"), check_real(tol, "tol")
     threads = resolve_threads(n_threads)
+    given = {"X_weights": X_weights, "init": init, "covariates": covariates}
+    A, X_weights, init, covariates = border.by_name(X, A=A, **given).values()
     X = check_data(X, threads, dtype)
     tol = max(tol, _FINEST_TOL[X.dtype])
     # A dictionary may exceed the range of data, because it is scaled to size 1.

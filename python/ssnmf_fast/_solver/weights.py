@@ -12,7 +12,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from .._common.arrays import Array, Matrix
-from .._data import tensors
+from .._data import border, tensors
 from .._data.arrays import as_array, drop_entries, entry_rows, sample, scale_rows, with_values
 from .._data.border import check_entries, check_matrix, check_shape, check_vector, read_pattern
 from .._data.entries import SparseEntries
@@ -48,6 +48,10 @@ class Weights(ABC):
         if sp.issparse(X):
             return sp.csr_array(X - X.multiply(absent))
         return np.where(absent.toarray() if sp.issparse(absent) else absent, 0, X)
+
+    def by_name(self, labels: border.Labels, name: str) -> Weights:
+        """Return the weights in the order of the labels of rows and columns."""
+        return self.with_part(border.in_order(self.by_rows, labels, name))
 
     @abstractmethod
     def absent(self, shape: tuple[int, int]) -> Absent: ...
@@ -111,11 +115,17 @@ TWO_WAYS = (
 class Outer(Weights):
     rows: Array | None
     columns: Array | None
+    labels: border.Labels = field(default=(None, None), kw_only=True)
     _row_field: ClassVar = "rows"
     by_vector: ClassVar = True
 
     def hide(self, X: Matrix) -> Any:
         return X
+
+    def by_name(self, labels: border.Labels, name: str) -> Outer:
+        orders = map(border.order_of, labels, self.labels, (name, name), (0, 1))
+        pairs = zip((self.rows, self.columns), orders, strict=True)
+        return Outer(*(v if v is None or order is None else v[order] for v, order in pairs))
 
     def absent(self, shape: tuple[int, int]) -> Absent:
         sides = zip((self.rows, self.columns), shape, strict=True)

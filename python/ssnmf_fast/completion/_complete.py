@@ -199,6 +199,7 @@ def complete(
     if columns is not None and shape is not None:
         raise ValueError("shape follows from columns; leave it out.")
     M, ids = read_frame(M, columns)
+    observed = border.by_name(M, observed=observed)["observed"]
     entries = read_observed(M, observed, shape, threads, dtype, ids)
     limit = border.LARGEST[entries.dtype]
     if abs(fill_value) > limit:

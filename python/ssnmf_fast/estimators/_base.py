@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import wraps
 from inspect import signature
+from types import FunctionType
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -59,6 +60,12 @@ class Estimator(TransformerMixin, BaseEstimator):
             method = getattr(cls, name, None)
             if method is not None and not hasattr(method, "_all_or_nothing"):
                 setattr(cls, name, _all_or_nothing(method))
+        for name, method in [*vars(cls).items()]:
+            function = getattr(method, "fn", method)  # of scikit-learn's available_if
+            given = isinstance(function, FunctionType) and not name.startswith("_")
+            if given and "X_weights" in signature(function).parameters:
+                owner, key = (cls, name) if function is method else (method, "fn")
+                setattr(owner, key, _by_name(function))
         tables = [vars(base).get("_saved", {}) for base in reversed(cls.__mro__)]
         cls._saved = {name: saved for table in tables for name, saved in table.items()}
         complete_methods(cls)
@@ -73,7 +80,17 @@ class Estimator(TransformerMixin, BaseEstimator):
 
     def _arguments(self, function: Callable[..., Any] = factorize) -> dict[str, Any]:
         names = signature(function).parameters
-        return {name: p for name, p in self.get_params(deep=False).items() if name in names}
+        given = {name: p for name, p in self.get_params(deep=False).items() if name in names}
+        return border.by_name(None, (None, getattr(self, "feature_names_in_", None)), **given)
+
+
+def _by_name(method: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(method)
+    def matched(self: Any, *args: Any, **kwargs: Any) -> Any:
+        X = args[0] if args else kwargs.get("X")
+        return method(self, *args, **border.by_name(X, **kwargs))
+
+    return matched
 
 
 def _require_finite(model: Any) -> None:
@@ -215,7 +232,7 @@ class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
         return Factorization(*fit, receipt.converged, *weights, receipt=receipt)
 
     def _check_of(self, X: Any, y: Any, given: Mapping[str, Any], threads: int) -> Check:
-        X, parameters = self._checked(X), self.get_params(deep=False)
+        X, parameters = self._checked(X), self._arguments()
         inputs = {name: parameters[name] for name in _INPUTS if name in parameters}
         inputs |= self._fit_inputs(X, y, **given)
         check = factorization_check(self.factorization_, border.CleanMatrix(X), inputs, threads)
@@ -406,7 +423,7 @@ class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
             A sequence of topics; print it, or see its ``names``, ``to_rows`` and ``to_frame``.
         """
         check_is_fitted(self)
-        names = getattr(self, "feature_names_in_", None) if feature_names is None else feature_names
+        names = names_of(feature_names, self.components_.shape[1], self)
         active = getattr(self, "active_components_", None)
         topics = make_topics(self.components_, names, n_terms, *self._class_shares(), active)
         return topics.named(self._topic_names()) if hasattr(self, "topic_names_") else topics
@@ -439,9 +456,10 @@ class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
         1e-12, since pyLDAvis takes logarithms; a topic without terms has a uniform distribution.
         """
         X = self._checked(X)
-        names = getattr(self, "feature_names_in_", None) if feature_names is None else feature_names
         shares = topic_shares(self._represent(X, None), self.components_)
-        return arrays_for_pyldavis(X, shares, self.components_, names_of(names, X.shape[1]))
+        return arrays_for_pyldavis(
+            X, shares, self.components_, names_of(feature_names, X.shape[1], self)
+        )
 
     def _class_shares(self) -> tuple[Array | None, Array | None]:
         """Return the classes and the weights of components in them, or None for both."""

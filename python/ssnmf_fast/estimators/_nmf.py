@@ -15,7 +15,7 @@ from .._common.arrays import Array, LossName, MatrixLike, Solver, VectorLike
 from .._common.saved import Saved
 from .._common.text import listed, nfc, short
 from .._data.arrays import DataLike, as_array, refuse_on_disk
-from .._data.border import CleanMatrix, check_integer, check_matrix
+from .._data.border import CleanMatrix, by_name, check_integer, check_matrix
 from .._data.threads import one_blas_thread
 from .._labels import Targets
 from .._models.factorize import Start, factorize
@@ -345,6 +345,7 @@ def divided(
     level: int = 0,
 ) -> NMF:
     """Return a model in which each topic is divided into the given number of parts."""
+    X_weights = by_name(X, X_weights=X_weights)["X_weights"]
     X = model._checked(X)
     refuse_on_disk(X, "the splitting of topics")
     given = {"loss": model.loss, "X_weights": X_weights, "n_threads": model.n_threads}

@@ -249,8 +249,8 @@ def topics_over_time(
             raise ValueError(f"{name} has {len(one)} entries and X has {n} documents; give {n}.")
     own = isinstance(model, FactorizationBase)
     S = model._represent(model._checked(X), None) if own else model.transform(X)
-    given = getattr(model, "feature_names_in_", None) if feature_names is None else feature_names
-    names, count = names_of(given, m), min(check_integer(n_terms, "n_terms", 1), m)
+    count = min(check_integer(n_terms, "n_terms", 1), m)
+    names = names_of(feature_names, m, model)
     cuts = cut(read.values, freq, least=1)
     shares, A = np.asarray(S, dtype=np.float64), np.asarray(components, dtype=np.float64)
     if not np.allclose(shares.sum(axis=1), 1, atol=1e-5):

@@ -355,6 +355,8 @@ class SeededTopics(NamedTopics):
             topics = {name: [] for name in labels.classes.tolist()}
         if names is None:
             names = getattr(self, "feature_names_in_", None)
+        else:
+            names_of(names, X.shape[1], self)
         seeds = Seeds.read(topics, self.forbidden, names, X.shape[1])
         if len(seeds.names) < 2:
             hint = "expected two or more. Add a topic for all other samples."

@@ -86,8 +86,7 @@ class TopicTree:
         if both := sorted(SEPARATOR.join(path) for path in whole & set(self._paths)):
             topic = short(both[0])
             raise ValueError(f"model has topic {topic} and also subtopics of it; merge them first.")
-        names, of_fit = self.feature_names, getattr(self.model, "feature_names_in_", None)
-        names = names_of(of_fit if names is None else names, self.model.components_.shape[1])
+        names = names_of(self.feature_names, self.model.components_.shape[1], self.model)
         object.__setattr__(self, "feature_names", tuple(names))
 
     @cached_property

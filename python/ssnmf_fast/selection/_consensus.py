@@ -155,6 +155,7 @@ def agreement(
     """Return the consensus of the starts that `fits` returns."""
     border.check_observers(None, verbose)
     threads = resolve_threads(n_threads)
+    recipe.fitting |= border.by_name(X, X_weights=recipe.fitting["X_weights"])
     clean = CleanMatrix(check_data(X, threads))
     of_starts = CleanMatrix(check_data(clean, threads, recipe.dtype))
     dtype, loss = clean.matrix.dtype, recipe.fitting["loss"]

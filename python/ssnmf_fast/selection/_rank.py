@@ -6,10 +6,11 @@ from collections.abc import Iterable
 from itertools import islice
 from typing import Any
 
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 
 from .._common.arrays import LossName, Seed, VectorLike
 from .._common.text import short
+from .._data import border
 from .._data.border import check_integer, check_option, check_random_state, check_real
 from .._data.tensors import TensorLike, coordinate_parts, depth
 from .._data.threads import resolve_jobs, resolve_threads
@@ -193,6 +194,9 @@ def choose_rank(
         options: dict[str, Any] = {"n_splits": n_splits, "share": share, "stability": stability}
         return choose_by_words(X, rng, ranks=tried, n_jobs=jobs, verbose=verbose, **options)
     assert tried is not None
+    X_weights = border.by_name(X, X_weights=X_weights)["X_weights"]
+    if estimator is not None and hasattr(X, "columns"):
+        estimator = clone(estimator).set_params(**border.by_name(X, **estimator.get_params(False)))
     search = Search(tried, n_splits, n_starts, n_jobs, n_threads, verbose)
     tensor = _is_tensor(X, estimator)
     _check_combination(tensor, criterion, y, X_weights, estimator)
