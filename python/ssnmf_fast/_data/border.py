@@ -328,6 +328,9 @@ def by_name(X: Any, own: Labels | None = None, /, **tables: Any) -> dict[str, An
         sides = [None if side is None else labels[side] for side in _SIDES.get(name, ())]
         if name == "init" and isinstance(table, (tuple, list)) and len(table) > 1:
             tables[name] = (*by_name(X, labels, S=table[0], A=table[1]).values(), *table[2:])
+        elif name == "side" and isinstance(table, Mapping):
+            rows = labels[:1]
+            tables[name] = {k: in_order(t, rows, f"side[{short(k)}]") for k, t in table.items()}
         elif hasattr(table, "by_name"):  # weights
             tables[name] = table.by_name(sides, name)
         else:
@@ -335,15 +338,15 @@ def by_name(X: Any, own: Labels | None = None, /, **tables: Any) -> dict[str, An
     return tables
 
 
-def in_order(table: Any, labels: Sequence[Any], name: str) -> Any:
+def in_order(table: Any, labels: Sequence[Any], name: str, of: str = "X") -> Any:
     """Return a table with rows and columns in the order of `labels`, if it has names itself."""
     for axis, (wanted, own) in enumerate(zip(labels, labels_of(table), strict=False)):
-        if (order := order_of(wanted, own, name, axis)) is not None:
+        if (order := order_of(wanted, own, name, axis, of)) is not None:
             table = getattr(table, "iloc", table)[(slice(None),) * axis + (order,)]
     return table
 
 
-def order_of(wanted: Any, own: Any, name: str, axis: int) -> list[int] | None:
+def order_of(wanted: Any, own: Any, name: str, axis: int, of: str = "X") -> list[int] | None:
     """Return the places of wanted labels among those of an axis; None if no labels are names.
 
     Names are texts.  Numbers may mean positions, so that another order of them is refused.
@@ -355,12 +358,12 @@ def order_of(wanted: Any, own: Any, name: str, axis: int) -> list[int] | None:
     if not all(isinstance(one, str) for one in chain(wanted, own)):
         if len(wanted) != len(own) or places.keys() != set(wanted):
             return None
-        how = f"sort them, or give {name}.to_numpy() if their order is that of X"
-        raise ValueError(f"{name} has the labels of the {what} of X in another order; {how}.")
+        how = f"sort them, or give {name}.to_numpy() if their order is that of {of}"
+        raise ValueError(f"{name} has the labels of the {what} of {of} in another order; {how}.")
     for found, problem in (
-        (dict.fromkeys(wanted).keys() - places.keys(), f"lacks {what} of X"),
-        (places.keys() - set(wanted), f"has {what} that X does not have"),
-        ([one for one, n in Counter(own + wanted).items() if n > 2], f"or X repeats {what}"),
+        (dict.fromkeys(wanted).keys() - places.keys(), f"lacks {what} of {of}"),
+        (places.keys() - set(wanted), f"has {what} that {of} does not have"),
+        ([one for one, n in Counter(own + wanted).items() if n > 2], f"or {of} repeats {what}"),
     ):
         if found:
             how = f"Names are matched; give an array to match {what} by position"

@@ -21,7 +21,7 @@ from ._docstrings import complete_docstring
 from ._members import ClassWeight
 from ._predicting import ReadoutPredictions
 from ._training_data import labels_for_training
-from ._views import View, check_tables
+from ._views import View, check_tables, names_of_columns
 
 _MOST_VOTERS = 5000  # for texts, where neighbors have little weight
 
@@ -80,6 +80,8 @@ class FewLabelsClassifier(ReadoutPredictions):
         For multiple labels, the predictions in that fold; thresholds are chosen without the sample.
     side_ : dict of str to int
         Numbers of columns of the tables of `side`.
+    side_names_ : dict of str to list of str
+        Names of the columns of those tables that are DataFrames with names.
 
     See Also
     --------
@@ -103,12 +105,13 @@ class FewLabelsClassifier(ReadoutPredictions):
     For data on disk, the committee sees at most 50,000 samples, labeled samples first, and no more
     than fit into their `memory`; the topics use all samples.  Entries that are missing or have
     weight 0 are first filled in by a plain factorization.  The committee has only topics and tables
-    if the memory holds no labeled sample of a class, or for weights other than ``weights.missing``
+    if the memory holds no labeled sample of a class, or with weights (except ``weights.missing``)
     of more than 67 million entries.
 
     Each table of `side` adds a member to the committee, logistic regression on its rows scaled to
     length 1.  It takes part in self-training, on which the topics depend, if it predicts hidden
-    labels.  Sample weights apply to all losses and to the validation, not to folds and neighbors.
+    labels.  Columns with names are matched by name in predictions.  Sample weights apply to all
+    losses and to the validation, not to folds and neighbors.
 
     References
     ----------
@@ -141,6 +144,7 @@ class FewLabelsClassifier(ReadoutPredictions):
         "n_labeled_": COUNT,
         "self_training_": COUNT,
         "side_": Saved("", optional=True, container=dict),
+        "side_names_": Saved(optional=True, kind=dict[str, list[str]]),
         "validation_folds_": Saved("n", optional=True),
         "validation_proba_": Saved("nk", optional=True),
         "validation_predicted_": Saved("nk", "whole", optional=True),
@@ -206,6 +210,7 @@ class FewLabelsClassifier(ReadoutPredictions):
             class_prior_=validation.shares,
             class_shares_=samples.labels.class_shares(trained.shares),
             readout_=readout,
+            side_names_=names_of_columns(side),
             side_={name: table.shape[1] for name, table in samples.view.tables.items()},
             **validation.attributes(readout, samples),
             inputs=labels.inputs(),

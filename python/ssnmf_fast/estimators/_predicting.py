@@ -152,7 +152,7 @@ class ReadoutPredictions(ClassifierMixin, FactorizationBase):
         self.readout_ = LogisticReadout.of(member, shares.shape[1], view)
 
     def _drop_readout(self) -> None:
-        for name in ("readout_", "class_shares_", "side_"):
+        for name in ("readout_", "class_shares_", "side_", "side_names_"):
             self.__dict__.pop(name, None)
 
     def _check_loaded(self) -> None:
@@ -178,7 +178,8 @@ class ReadoutPredictions(ClassifierMixin, FactorizationBase):
 
     def _ready(self, X: DataLike, side: TablesLike) -> tuple[Readout, Any, Tables]:
         X = self._checked(X)
-        tables = check_tables(side, X.shape[0], getattr(self, "side_", {}))
+        columns, names = (getattr(self, name, {}) for name in ("side_", "side_names_"))
+        tables = check_tables(side, X.shape[0], columns, names)
         return self._fitted_readout(), X, tables
 
     def _read(self, X: DataLike, X_weights: WeightsLike, side: TablesLike) -> tuple[Readout, Array]:

@@ -17,7 +17,7 @@ from sklearn.semi_supervised import LabelSpreading
 from .._common.arrays import Array, Matrix, TablesLike
 from .._common.text import short
 from .._data.arrays import scale_rows
-from .._data.border import check_matrix
+from .._data.border import check_matrix, in_order, labels_of
 from .._data.csr_file import CsrFile
 from .._data.threads import limited_openmp, look_for_libraries, one_blas_thread, resolve_threads
 from .._linalg.operators import MatrixOperator, unit_rows
@@ -42,14 +42,27 @@ _MOSTLY_ZERO = 0.1  # share of nonzeros below which data resemble word counts
 _BLOCK_ENTRIES = 1 << 22  # of X that are filled at a time
 
 
+def names_of_columns(side: TablesLike) -> dict[str, list[str]]:
+    """Return the names of the columns of those checked tables that have names."""
+    columns = {name: labels_of(table)[1] for name, table in (side or {}).items()}
+    names = {name: list(each) for name, each in columns.items() if each is not None}
+    return {name: c for name, c in names.items() if all(isinstance(one, str) for one in c)}
+
+
 def check_tables(
-    side: TablesLike, n_samples: int, columns: Mapping[str, int] | None = None
+    side: TablesLike,
+    n_samples: int,
+    columns: Mapping[str, int] | None = None,
+    names: Mapping[str, list[str]] | None = None,
 ) -> Tables:
-    """Check the tables of a fit or, given the numbers of `columns` in the fit, of predictions."""
+    """Check the tables of a fit or, given `columns` of the fit and their names, of predictions."""
     side = {} if side is None else side
-    if not isinstance(side, Mapping) or not all(isinstance(name, str) for name in side):
-        kind = "a mapping of names to tables, such as {'embedding': E}"
-        raise TypeError(f"side must be {kind}; got {type(side).__name__}.")
+    got = type(side).__name__
+    if isinstance(side, Mapping):
+        got = next((f"the name {short(one)}" for one in side if not isinstance(one, str)), "")
+    if got:
+        kind = "a mapping of names (texts) to tables, such as {'embedding': E}"
+        raise TypeError(f"side must be {kind}; got {got}.")
     if columns is not None and side.keys() != columns.keys():
         wanted = f"side with the tables {list(columns)}" if columns else "no side"
         passed = f"the tables {list(side)}" if side else "none"
@@ -61,7 +74,8 @@ def check_tables(
             member = "the name of a member of the committee; choose another"
             raise ValueError(f"side has a table {name!r}, which is {member}.")
         where = f"side[{short(name)}]"
-        matrix = check_matrix(side[name], where, allow_nan=False, allow_negative=True)
+        table = in_order(side[name], (None, (names or {}).get(name)), where, "the fit")
+        matrix = check_matrix(table, where, allow_nan=False, allow_negative=True)
         n, q = matrix.shape
         if n != n_samples or not q:
             wanted = f"{n_samples} rows, as X, and at least one column"
