@@ -13,6 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.neighbors import NearestNeighbors
 from sklearn.semi_supervised import LabelSpreading
+from sklearn.utils import gen_batches
 
 from .._common.arrays import Array, Matrix, TablesLike
 from .._common.text import short
@@ -99,7 +100,10 @@ class Votes:
         k = min(N_NEIGHBORS, len(self.points))
         distances, neighbors = nearest(self.points, view.scores, k, n_threads)
         nearness, _ = _nearness(distances, neighbors, self.scales)
-        chances = np.einsum("ij,ijk->ik", nearness, self.chances[neighbors])
+        chances = np.empty((len(neighbors), self.chances.shape[1]))
+        for rows in gen_batches(len(chances), max(1, _BLOCK_ENTRIES // (k * chances.shape[1]))):
+            near = self.chances[neighbors[rows]]
+            np.einsum("ij,ijk->ik", nearness[rows], near, out=chances[rows])
         return log_chances(chances / nearness.sum(axis=1, keepdims=True))
 
 
