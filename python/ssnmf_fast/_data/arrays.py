@@ -7,7 +7,6 @@ or writes outside of an array.  Every argument is checked here first.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from contextlib import suppress
 from itertools import chain
 from typing import Any, NoReturn, TypeAlias
@@ -21,6 +20,8 @@ from .._common.arrays import Array, Matrix, MatrixLike
 from .._common.text import listed, short
 
 MOST = np.iinfo(np.int32).max  # limit of the indices of the kernels
+_CONVERT = "Convert numbers in texts, for example with pandas.to_numeric or astype(float)"
+_OF_NUMBERS = {*"0123456789+-.,eE b'"}  # characters of a number as text or bytes
 _COMPRESSED = {"csr": sp.csr_array, "csc": sp.csc_array, "bsr": sp.bsr_array}
 
 Parts = tuple[Array, Array, Array]  # values, rows and columns of entries
@@ -83,27 +84,12 @@ def as_array(
         if not frame:
             raise
         pairs = zip(values.columns, array.T, strict=True)
-        wrong = {one: column.tolist() for one, column in pairs if not _are_numbers(column)}
-        read = [one for one, column in wrong.items() if _numbers_as_text(column)]
-        way = f"{_CONVERT}: {listed(read)}. " if read else ""
-        if len(read) < len(wrong):
-            way += f"Encode {'the others' if read else 'them'}, for example with scikit-learn's "
-            way += f"OneHotEncoder, or leave them out: {name}.select_dtypes('number') in pandas. "
-        found = f"{listed(list(wrong))} ({str(error).partition(', not')[0]})"
-        raise TypeError(f"{name} has columns that are not numbers: {found}. {way[:-1]}") from error
-
-
-_CONVERT = "Convert text to numbers, for example with pandas.to_numeric or astype(float)"
-
-
-def _numbers_as_text(values: Iterable[Any]) -> bool:
-    """Return whether most of the texts among the values are written as numbers."""
-    texts = [one for one in values if isinstance(one, (str, bytes))]
-    numbers = 0
-    for one in texts:
-        with suppress(ValueError):
-            numbers += np.isfinite(float(one))
-    return 2 * numbers > len(texts)
+        wrong = [one for one, column in pairs if not _are_numbers(column)]
+        raise TypeError(
+            f"{name} has columns that are not numbers: {listed(wrong)} "
+            f"({str(error).partition(', not')[0]}). {_CONVERT}, encode others with scikit-learn's "
+            f"OneHotEncoder, or leave them out: {name}.select_dtypes('number') in pandas."
+        ) from error
 
 
 def _are_numbers(values: Array) -> bool:
@@ -144,7 +130,7 @@ def _numbers_of(objects: Array, name: str) -> Array:
         try:
             if isinstance(one, (str, bytes)):
                 way = "it is text, which scikit-learn's TfidfVectorizer makes numeric"
-                raise TypeError(f"it is text. {_CONVERT}" if _numbers_as_text(listed) else way)
+                raise TypeError(f"it is text. {_CONVERT}" if set(str(one)) <= _OF_NUMBERS else way)
             array[k] = np.nan if is_missing(one) else float(one)
         except OverflowError:  # an int beyond the range
             array[k] = np.inf

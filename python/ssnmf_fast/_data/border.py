@@ -26,11 +26,6 @@ Shape: TypeAlias = tuple[int, int]
 
 _FEW = 10  # components, the default of the estimators
 _NEVER_TOO_MUCH = 1 << 28  # bytes; less is not compared with the available memory
-# Of control groups, versions 2 and 1: limit, use, and what of it is a cache of files.
-_GROUPS = {
-    "memory": ("max", "current", "inactive_file"),
-    "memory/memory": ("limit_in_bytes", "usage_in_bytes", "total_inactive_file"),
-}
 
 
 def check_option(value: object, name: str, options: Sequence[str]) -> str:
@@ -134,7 +129,10 @@ def available_memory() -> int | None:
     except (OSError, KeyError, ValueError):
         with suppress(AttributeError, OSError, ValueError):
             free.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
-    for group, (*names, cached) in _GROUPS.items():
+    for group, *names, cached in (  # limit, use, and what of it is a cache of files
+        ("memory", "max", "current", "inactive_file"),
+        ("memory/memory", "limit_in_bytes", "usage_in_bytes", "total_inactive_file"),
+    ):
         most, used, stat = (Path(f"/sys/fs/cgroup/{group}.{name}") for name in (*names, "stat"))
         with suppress(OSError, KeyError, ValueError):  # a group without a limit has "max"
             free.append(int(most.read_text()) - int(used.read_text()))
@@ -144,16 +142,9 @@ def available_memory() -> int | None:
 
 
 def require_memory(
-    rank: int,
-    shape: Sequence[int],
-    dtype: Any,
-    lengths: Sequence[int] | None = None,
-    n_fits: int = 1,
+    rank: int, shape: Sequence[int], dtype: Any, lengths: Any = None, n_fits: int = 1
 ) -> int:
-    """Return how many of `n_fits` have room for factors, numerators and a Gram matrix at a time.
-
-    Raise ValueError if not even one has.
-    """
+    """Return how many fits have room for their factors and numerators; ValueError if none has."""
     needed = dtype.itemsize * rank * (2 * sum(shape if lengths is None else lengths) + rank)
     available = available_memory() if n_fits * needed > _NEVER_TOO_MUCH else None
     if available is None:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from threading import Lock
 from typing import Any, TypeVar
 
 import numpy.typing as npt
@@ -21,7 +20,7 @@ from .._data.border import (
     check_random_state,
     require_memory,
 )
-from .._data.threads import Stop, Task, resolve_jobs, resolve_threads, run_side_by_side
+from .._data.threads import Stop, resolve_jobs, resolve_threads, run_side_by_side
 from .._solver.loop import FitLoop, verbose_progress
 from .._solver.result import Factorization, FitState
 from .fits import Fits, MatrixFits
@@ -47,21 +46,23 @@ def fit_starts(
     loop = FitLoop(solver, max_iter, tol, None, 0)
     X = check_data(X, resolve_threads(n_threads), dtype)
     jobs, threads = resolve_jobs(n_jobs, n_threads, len(seeds))
-    fits = MatrixFits(X, y, threads=threads, **arguments)  # shared work is done once
-    yield from run_side_by_side(*_side_by_side(fits, seeds, loop, jobs))
+    yield from run_starts(MatrixFits(X, y, threads=threads, **arguments), seeds, loop, jobs)
 
 
-def _side_by_side(
-    fits: Fits[Fit], seeds: Sequence[int], loop: FitLoop, jobs: int
-) -> tuple[list[Task[Fit]], int, int]:
-    """Return a task for each seed, how many run at a time, and their threads."""
+def run_starts(fits: Fits[Fit], seeds: Sequence[int], loop: FitLoop, jobs: int) -> Iterator[Fit]:
+    """Yield the result for each seed, in order; shared work is done once."""
 
     def fit(seed: int, threads: int, stop: Stop) -> Fit:
         silent = replace(loop, callback=stop, verbose=0)
         return fits.fit(check_random_state(seed), silent, seed)
 
-    jobs = require_memory(fits.rank, fits.X.shape, fits.X.dtype, n_fits=jobs)
-    return [partial(fit, seed) for seed in seeds], jobs, fits.threads
+    jobs = at_once(fits.rank, fits.X, jobs)
+    yield from run_side_by_side((partial(fit, seed) for seed in seeds), jobs, fits.threads)
+
+
+def at_once(rank: int, X: Any, jobs: int) -> int:
+    """Return how many of `jobs` fits memory has room for, and for as many that wait."""
+    return max(1, require_memory(rank, X.shape, X.dtype, n_fits=2 * jobs) // 2)
 
 
 def draw_seeds(rng: Generator, n_starts: int) -> list[int]:
@@ -71,8 +72,8 @@ def draw_seeds(rng: Generator, n_starts: int) -> list[int]:
 
 def best_start(fits: Fits[Fit], n_starts: int, rng: Generator, loop: FitLoop, jobs: int) -> Fit:
     """Return the fit with the smallest objective among several starts."""
-    tasks = _side_by_side(fits, draw_seeds(rng, n_starts), loop, jobs)
-    best, values = keep_best(*tasks, loop.verbose)
+    found = run_starts(fits, draw_seeds(rng, n_starts), loop, jobs)
+    best, values = keep_best(found, n_starts, loop.verbose)
     return replace(best, start_objectives=tuple(values))
 
 
@@ -94,26 +95,15 @@ def plan_starts(
     return count, *resolve_jobs(None, n_threads, count)
 
 
-def keep_best(
-    tasks: Sequence[Task[Result]], jobs: int, threads: int, verbose: int
-) -> tuple[Result, list[float]]:
+def keep_best(results: Iterable[Result], n_starts: int, verbose: int) -> tuple[Result, list[float]]:
     """Return the result with the smallest objective, and the final objectives of all."""
     values: list[float] = []
-    best: list[tuple[float, int, Result]] = []  # only one is kept, the first of equal ones
-    lock = Lock()
-
-    def objective(number: int, task: Task[Result], threads: int, stop: Stop) -> float:
-        result = task(threads, stop)
-        value = float(result.objective[-1][1])
-        with lock:
-            if not best or (value, number) < best[0][:2]:
-                best[:] = [(value, number, result)]
-        return value
-
-    numbered = (partial(objective, *pair) for pair in enumerate(tasks))
-    with verbose_progress(verbose, len(tasks), "starts") as progress:
-        for value in run_side_by_side(numbered, jobs, threads):
-            values.append(value)
+    best: Any = None
+    with verbose_progress(verbose, n_starts, "starts") as progress:
+        for result in results:
+            values.append(result.objective[-1][1])
+            if best is None or values[-1] < best.objective[-1][1]:
+                best = result
             if progress is not None:
                 progress(FitState(len(values), min(values)))
-    return best[0][2], values
+    return best, values

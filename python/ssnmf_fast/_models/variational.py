@@ -18,23 +18,17 @@ from scipy.special import psi
 
 from .._backend.dispatch import kernels, padded, padded_zeros
 from .._common.arrays import Array, Matrix, Seed
-from .._data.border import (
-    check_integer,
-    check_matrix,
-    check_random_state,
-    require_finite,
-    require_memory,
-)
+from .._data.border import check_integer, check_matrix, check_random_state, require_finite
 from .._data.count_scale import check_count_scale, find_count_scale, scaled
 from .._data.entries import Target
-from .._data.threads import Stop, resolve_threads
+from .._data.threads import Stop, resolve_threads, run_side_by_side
 from .._solver.build import build_term
 from .._solver.loop import FitLoop, Run
 from .._solver.losses import KULLBACK_LEIBLER
 from .._solver.result import FitState
 from .._solver.starts import start
 from .fits import MatrixFits
-from .many_starts import draw_seeds, keep_best, plan_starts
+from .many_starts import at_once, draw_seeds, keep_best, plan_starts
 from .variational_problem import GammaPrior, LabelPrior, Posterior, VariationalSteps, check_prior
 
 
@@ -133,9 +127,9 @@ def fit_variational(
     count, jobs, threads = plan_starts(*given, MatrixFits.starts)
     if count == 1:
         return fit_once(rng, threads, checked)
-    tasks = [partial(fit, seed) for seed in draw_seeds(rng, count)]
-    jobs = require_memory(checked.rank, X.shape, X.dtype, n_fits=jobs)
-    return keep_best(tasks, jobs, threads, checked.loop.verbose)[0]
+    tasks = (partial(fit, seed) for seed in draw_seeds(rng, count))
+    jobs = at_once(checked.rank, X, jobs)
+    return keep_best(run_side_by_side(tasks, jobs, threads), count, checked.loop.verbose)[0]
 
 
 def counts_of(X: Matrix, scale: float) -> Any:

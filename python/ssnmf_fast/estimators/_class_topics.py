@@ -22,7 +22,13 @@ from .._solver.weights import WeightsLike
 from .._topics import topic_shares
 from . import _views as views
 from ._base import require
-from ._training_data import TrainingLabels, as_outer, labels_for_training, with_sample_weight
+from ._training_data import (
+    TrainingLabels,
+    as_outer,
+    labels_for_training,
+    represented,
+    with_sample_weight,
+)
 
 SUPPORTS = math.inf  # with this supervision weight, labels restrict the components of a sample
 
@@ -33,6 +39,7 @@ _TOL = 1e-3  # of the representations during training
 OVERALL = 0.3  # share of the overall mean in a start
 _MOST_COMPLETED = 1 << 26  # entries of the largest matrix whose missing entries are filled in
 _BYTES_PER_ENTRY = 64  # memory for samples from disk: the entry, a unit row and copies
+_LEFT_OUT = "The committee has no member"
 _UNLIKELY = 0.1  # start of B for a class and the components of other classes
 
 
@@ -193,7 +200,7 @@ class LabeledSamples:
         def of(X: Matrix, X_weights: WeightsLike) -> Array:
             return represent(CleanMatrix(X), A, X_weights=X_weights, **options)
 
-        return topic_shares(views.represented(of, self.X, self.X_weights, rows), A)
+        return topic_shares(represented(of, self.X, self.X_weights, rows), A)
 
 
 def weighted_sums(X: Matrix, weights: Array) -> Array:
@@ -255,8 +262,8 @@ def with_view(samples: LabeledSamples) -> LabeledSamples:
     if X_weights is not None and not isinstance(X, CsrFile):
         find = as_weights(X_weights, "X_weights").absent(X.shape)
         if math.prod(X.shape) > _MOST_COMPLETED and not sp.issparse(find(slice(0, 1))):
-            why = f"missing entries are filled in only for up to {_MOST_COMPLETED:,} entries"
-            _warn_without("but topics", f"{why}. Give fewer samples, or weights.missing")
+            why = "with so many missing entries. Give fewer samples, or weights.missing"
+            warn_user(f"{_LEFT_OUT} but topics {why}.", UserWarning)
             return samples
         absent, missing = find(slice(None)), True
     if missing:  # filled in by a low-rank model
@@ -265,21 +272,17 @@ def with_view(samples: LabeledSamples) -> LabeledSamples:
         X = views.filled(X, fit.S, fit.A, absent)
     directions = views.directions_of(X, samples.seed, threads, samples.sample_weight)
     if directions is None:
-        why = "the `memory` of X holds labeled samples of some classes only"
-        _warn_without("but topics", f"{why}. Give more to open_csr")
+        why = "as `memory` lacks labeled samples of some classes. Give more to open_csr"
+        warn_user(f"{_LEFT_OUT} but topics, {why}.", UserWarning)
         return samples
     view, graph = views.view_of(X, directions, samples.view.tables), None
     if view.rows is not None and not samples.labels.several:
         if views.can_search(len(view)):
             graph = views.Graph.of(view.scores, threads)
         else:
-            why = f"with more than {views.EXACT:,} samples, it needs faiss"
-            _warn_without("'neighbors'", f"{why}: pip install 'ssnmf-fast[neighbors]'")
+            way = "samples without faiss: pip install 'ssnmf-fast[neighbors]'"
+            warn_user(f"{_LEFT_OUT} 'neighbors' for more than {views.EXACT:,} {way}.", UserWarning)
     return replace(samples, view=view, graph=graph)
-
-
-def _warn_without(members: str, why: str) -> None:
-    warn_user(f"The committee has no member {members}: {why}.", UserWarning)
 
 
 def in_memory(samples: LabeledSamples) -> LabeledSamples:

@@ -81,7 +81,7 @@ class FewLabelsClassifier(ReadoutPredictions):
     side_ : dict of str to int
         Numbers of columns of the tables of `side`.
     side_names_ : dict of str to list of str
-        Names of the columns of those tables that are DataFrames with names.
+        Names of the columns of DataFrames in `side`, by which predictions match them.
 
     See Also
     --------
@@ -110,8 +110,7 @@ class FewLabelsClassifier(ReadoutPredictions):
 
     Each table of `side` adds a member to the committee, logistic regression on its rows scaled to
     length 1.  It takes part in self-training, on which the topics depend, if it predicts hidden
-    labels.  Columns with names are matched by name in predictions.  Sample weights apply to all
-    losses and to the validation, not to folds and neighbors.
+    labels.  Sample weights apply to all losses and to the validation, not to folds and neighbors.
 
     References
     ----------
@@ -169,8 +168,8 @@ class FewLabelsClassifier(ReadoutPredictions):
         Warns
         -----
         UserWarning
-            If the interval of the expected accuracy is below the share of the largest class, or a
-            member is left out: neighbors without faiss, or all that need features (see the notes).
+            If the interval of the expected accuracy is below the share of the largest class, or if
+            members are left out for lack of faiss or memory.
         """
         weights = {"sample_weight": sample_weight, "label_weight": label_weight}
         self._learn(self._checked(X, reset=True), y, X_weights=X_weights, side=side, **weights)

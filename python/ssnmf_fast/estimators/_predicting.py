@@ -26,17 +26,8 @@ from ._base import FactorizationBase, score_labeled
 from ._explanation import Explanation, explanation_of
 from ._members import fit_readout
 from ._readout import READOUT_ATTRIBUTES, LogisticReadout, Readout
-from ._training_data import TrainingLabels
-from ._views import (
-    Tables,
-    View,
-    check_tables,
-    directions_of,
-    filled,
-    represented,
-    row_sums,
-    view_of,
-)
+from ._training_data import TrainingLabels, represented
+from ._views import Tables, View, check_tables, directions_of, filled, row_sums, view_of
 
 _LOOKED_AT = 10_000  # samples that are considered, at least `n`
 _CANDIDATES = 2000  # the most uncertain of these, and more in rounds if `n` is larger
@@ -59,20 +50,21 @@ def suggest(model: Any, X: Matrix, X_weights: WeightsLike, n: int, tables: Table
     else:
         # All samples are equally unsure if there is only one class.
         unsure = 1 - np.ptp(np.partition(chances, -min(2, chances.shape[1]))[:, -2:], axis=1)
+    order = np.argsort(-unsure, kind="stable")[: max(_CANDIDATES, n)]
+    rounds = np.split(order, range(_CANDIDATES, len(order), _CANDIDATES))
+    chosen = np.concatenate([np.sort(some) for some in rounds])
     # Points of length 1: scores along the leading directions, or roots of topic shares.
     directions = readout.directions if isinstance(readout, LogisticReadout) else None
-    shares = None
     if directions is None or X_weights is not None or isinstance(X, CsrFile):
         shares = topic_shares(model._represent(X, X_weights), model.components_)
-    order, best = np.argsort(-unsure, kind="stable")[: max(_CANDIDATES, n)], known[:0]
-    for begin in range(0, len(order), _CANDIDATES):  # rounds, as similarities are n x n
-        chosen = np.sort(order[begin : begin + _CANDIDATES])
-        if shares is None:
-            points = view_of(filled(X[known[chosen]]), directions).scores
-        else:
-            points = np.sqrt(shares[known[chosen]])
-        covering = chosen[_covering(points, unsure[chosen], n - len(best))]
-        best = np.concatenate([best, known[covering]])
+        points = np.sqrt(shares[known[chosen]])
+    else:
+        points = view_of(filled(X[known[chosen]]), directions).scores
+    best = known[:0]
+    for begin in range(0, len(chosen), _CANDIDATES):  # similarities of all would be n x n
+        some = slice(begin, begin + _CANDIDATES)
+        taken = _covering(points[some], unsure[chosen[some]], n - len(best))
+        best = np.append(best, known[chosen[some][taken]])
     empty = np.delete(np.arange(X.shape[0]), known)
     return np.concatenate([best, empty[: n - len(best)]])
 

@@ -26,7 +26,6 @@ from ._docstrings import complete_docstring
 from ._nmf import BatchLearner
 from ._predicting import ReadoutPredictions
 from ._readout import ComponentReadout, Readout
-from ._views import represented
 
 
 class SupervisedBase(BatchLearner):
@@ -191,9 +190,8 @@ class SSNMFClassifier(ReadoutPredictions, SupervisedBase):
         require_memory(rank, X.shape, X.dtype)
         fit = samples.fit_topics(rank, weight)
         count = int(labels.known.sum())
-        self._keep(
-            fit, labels.inputs(), supervision_weight_=fit.supervision_weight, n_labeled_=count
-        )
+        learned = {"supervision_weight_": fit.supervision_weight, "n_labeled_": count}
+        self._keep(fit, labels.inputs(), **learned)
         self._keep_predictions(samples.of_readout, X_weights, labels, targets.classes)
 
     def _samples(
@@ -372,7 +370,7 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):
         result = self._factorize(X, **inputs, **self._arguments())
         self._keep(result, n_targets_=targets.n_targets, offset_=np.nan_to_num(targets.offset))
         if readout != "joint":
-            S = represented(self._represent, X, X_weights, labels.known)
+            S = training.represented(self._represent, X, X_weights, labels.known)
             self._refit_components(S, labels)
 
     def partial_fit(

@@ -174,6 +174,12 @@ def labels_for_training(
     return TrainingLabels(members, weights, not isinstance(targets, ClassLabels), weight)
 
 
+def represented(represent: Any, X: Matrix, X_weights: WeightsLike, rows: Array) -> Array:
+    """Represent some samples: they alone if X is in memory and has no weights."""
+    alone = X_weights is None and not rows.all() and (isinstance(X, np.ndarray) or sp.issparse(X))
+    return np.asarray(represent(X[rows], None) if alone else represent(X, X_weights)[rows])
+
+
 def surest(chance: Array, share: float, among: Array) -> Array:
     """Return which samples have the most certain predictions, (n,): a share of each class."""
     predicted, sureness = chance.argmax(axis=1), chance.max(axis=1)

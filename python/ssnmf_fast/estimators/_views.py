@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.util import find_spec
@@ -43,7 +43,7 @@ _MOSTLY_ZERO = 0.1  # share of nonzeros below which data resemble word counts
 _BLOCK_ENTRIES = 1 << 22  # of X that are filled at a time
 
 
-def names_of_columns(side: TablesLike) -> dict[str, list[str]]:
+def names_of_columns(side: Any) -> dict[str, list[str]]:
     """Return the names of the columns of those checked tables that have names."""
     columns = {name: labels_of(table)[1] for name, table in (side or {}).items()}
     names = {name: list(each) for name, each in columns.items() if each is not None}
@@ -51,10 +51,7 @@ def names_of_columns(side: TablesLike) -> dict[str, list[str]]:
 
 
 def check_tables(
-    side: TablesLike,
-    n_samples: int,
-    columns: Mapping[str, int] | None = None,
-    names: Mapping[str, list[str]] | None = None,
+    side: TablesLike, n_samples: int, columns: Mapping[str, int] | None = None, names: Any = None
 ) -> Tables:
     """Check the tables of a fit or, given `columns` of the fit and their names, of predictions."""
     side = {} if side is None else side
@@ -251,16 +248,6 @@ def row_blocks(X: Matrix, X_weights: WeightsLike) -> Iterator[tuple[slice, Any, 
     for begin in range(0, X.shape[0], step):
         rows = slice(begin, begin + step)
         yield rows, X[rows], absent(rows)
-
-
-def represented(
-    represent: Callable[[Any, Any], Array], X: Matrix, X_weights: WeightsLike, rows: Array
-) -> Array:
-    """Represent some samples: they alone if X is in memory and has no weights."""
-    in_memory = isinstance(X, np.ndarray) or sp.issparse(X)
-    if in_memory and X_weights is None and not rows.all():
-        return represent(X[rows], None)
-    return represent(X, X_weights)[rows]
 
 
 def row_sums(X: Matrix) -> Array:
