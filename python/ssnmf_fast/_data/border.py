@@ -154,7 +154,7 @@ def require_memory(
             f"n_components={rank} needs at least {needed / 2**30:.1f} GiB of memory for X of shape "
             f"{tuple(shape)}, and {available / 2**30:.1f} GiB are available. Give fewer components."
         )
-    return max(1, min(n_fits, available // needed))
+    return max(1, min(n_fits, available // int(needed)))
 
 
 def warn_of_rank(rank: int, most: int, of: str) -> None:

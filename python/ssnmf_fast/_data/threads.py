@@ -161,7 +161,11 @@ def run_side_by_side(tasks: Iterable[Task[Result]], jobs: int, threads: int) -> 
     an error, Ctrl-C, or if no more results are needed).  It must not depend on when others run.
     Tasks are taken from the iterable when they start.  BLAS has one thread only while they run.
     """
-    run = one_blas_thread()(lambda task, stop: task(threads, stop))
+
+    @one_blas_thread()
+    def run(task: Task[Result], stop: Stop) -> Result:
+        return task(threads, stop)
+
     if jobs == 1:
         yield from (run(task, lambda _: False) for task in tasks)
         return
@@ -172,8 +176,8 @@ def run_side_by_side(tasks: Iterable[Task[Result]], jobs: int, threads: int) -> 
         try:
             while True:
                 for task in islice(remaining, 2 * jobs - len(waiting)):
-                    call = copy_context().run, run, task, lambda _: stopped.is_set()
-                    waiting.append(pool.submit(*call))
+                    inside = copy_context().run
+                    waiting.append(pool.submit(inside, run, task, lambda _: stopped.is_set()))
                 if not waiting:
                     return
                 yield waiting.popleft().result()

@@ -218,10 +218,9 @@ def filled(X: Any, S: Array | None = None, A: Array | None = None, absent: Any =
     if sp.issparse(X) and sp.issparse(absent):
         rest, (rows, columns) = sp.csr_array(X - X.multiply(absent)), absent.nonzero()
         values = np.zeros(len(rows), X.dtype)
-        step = 1 if A is None else max(1, _BLOCK_ENTRIES // len(A))
-        for begin in range(0, 0 if S is None else len(rows), step):
-            some = slice(begin, begin + step)
-            values[some] = np.einsum("ij,ji->i", S[rows[some]], A[:, columns[some]])
+        if S is not None and A is not None:
+            for some in gen_batches(len(rows) or 1, max(1, _BLOCK_ENTRIES // len(A))):
+                values[some] = np.einsum("ij,ji->i", S[rows[some]], A[:, columns[some]])
         return rest + sp.csr_array((values, (rows, columns)), shape=X.shape)
     missing = False if sp.issparse(X) else np.isnan(X)
     if absent is not None:
