@@ -139,11 +139,11 @@ class FewLabelsClassifier(ReadoutPredictions):
 
     _multi_label: ClassVar = True
     _saved: ClassVar = {
+        "side_names_": Saved(optional=True, kind=dict[str, list[str]]),
         "label_components_": Saved("rk"),
         "n_labeled_": COUNT,
         "self_training_": COUNT,
         "side_": Saved("", optional=True, container=dict),
-        "side_names_": Saved(optional=True, kind=dict[str, list[str]]),
         "validation_folds_": Saved("n", optional=True),
         "validation_proba_": Saved("nk", optional=True),
         "validation_predicted_": Saved("nk", "whole", optional=True),
