@@ -176,6 +176,23 @@ def test_frames_of_numbers_keep_names_and_sparsity():
             call()
 
 
+@pytest.mark.parametrize("text", ["4.0", "-1", "2,5", b"1e3"])
+def test_numbers_in_texts_are_to_be_converted(text):
+    pandas, X = pytest.importorskip("pandas"), np.full((3, 2), text, dtype=object)
+    ratings = pandas.DataFrame({"user": [0, 1, 2], "item": [1, 2, 0], "rating": [text] * 3})
+    pairs = {"columns": ("user", "item", "rating"), "n_components": 1, "gamma_min": 0.1}
+    for call in (
+        lambda: sf.NMF(1).fit(X),
+        lambda: sf.LowRankImputer().fit(X),
+        lambda: sf.factorize(pandas.DataFrame(X), n_components=1),
+        lambda: sf.SSNMFRegressor(1).fit(np.eye(3), X[:, 0]),
+        lambda: sf.complete(ratings, **pairs),
+    ):
+        with pytest.raises(TypeError, match=r"to_numeric or astype\(float\)") as error:
+            call()
+        assert "Tfidf" not in str(error.value)
+
+
 def test_columns_that_are_no_numbers_are_named():
     pandas = pytest.importorskip("pandas")
     table = pandas.DataFrame({"size": [1.0, 2.0], "city": ["a", "b"], "height": [3, 4]})

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import os
+import pickle
 import re
 
 import numpy as np
@@ -278,3 +280,19 @@ def test_shape_of_a_file_must_be_two_integers(matrix, tmp_path):
         np.save(tmp_path / "shape.npy", shape)
         with pytest.raises(ValueError, match="expected two integers"):
             sf.io.open_csr(path)
+
+
+@pytest.mark.parametrize("form", ["npz", "directory"])
+def test_relative_paths_and_pickles(matrix, tmp_path, monkeypatch, form):
+    """The folder may change after opening, and pickles hold the path, not the data."""
+    monkeypatch.chdir(tmp_path)
+    path = saved(matrix, tmp_path, form).relative_to(tmp_path)
+    file = sf.io.open_csr(path, n_features=M)
+    expected = sf.factorize(matrix, n_components=2, random_state=0, max_iter=2, tol=0)
+    (tmp_path / "other").mkdir()
+    monkeypatch.chdir(tmp_path / "other")
+    copied = pickle.dumps(file)
+    assert len(copied) < matrix.data.nbytes / 2
+    for one in (file, copy.deepcopy(file), pickle.loads(copied), file.as_type("float32")):
+        fit = sf.factorize(one, n_components=2, random_state=0, max_iter=2, tol=0)
+        np.testing.assert_allclose(fit.A, expected.A, rtol=1e-3)

@@ -173,10 +173,10 @@ def clusters():
     return np.eye(3)[y] * 4 + 0.3 * rng.normal(size=(150, 3)), y
 
 
-def fit_clusters(X, y, **settings):
+def fit_clusters(X, y, X_weights=None, **settings):
     """Return a committee that learned from some labels of clusters, and nothing from itself."""
     settings = {"self_training": 0, "loss": "frobenius"} | QUICK | settings
-    return sf.FewLabelsClassifier(**settings).fit(X, y)
+    return sf.FewLabelsClassifier(**settings).fit(X, y, X_weights=X_weights)
 
 
 @pytest.mark.slow
@@ -251,9 +251,28 @@ def test_approximate_neighbors():
 def test_too_many_samples_for_exact_neighbors(monkeypatch):
     monkeypatch.setitem(sys.modules, "faiss", None)
     points, y, known = many_clusters()
-    model = fit_clusters(points, known, max_iter=2)
+    with pytest.warns(UserWarning, match="no member 'neighbors'.*more than 50,000.*faiss"):
+        model = fit_clusters(points, known, max_iter=2)
     assert "neighbors" not in model.committee_
     assert (model.predict(points[:999]) == y[:999]).mean() > 0.9
+
+
+@each("limit", ["_views.EXACT", "_class_topics._MOST_COMPLETED"])
+def test_members_that_are_left_out_are_told(monkeypatch, limit):
+    """Once, with the way out."""
+    monkeypatch.setitem(sys.modules, "faiss", None)
+    monkeypatch.setattr(f"ssnmf_fast.estimators.{limit}", 50)
+    rng = np.random.default_rng(0)
+    y = np.arange(60) % 2
+    X = rng.poisson(np.kron(np.eye(2), np.ones(4))[y] + 0.2).astype(float)
+    hidden, weights = np.where(np.arange(60) < 20, y, -1), None
+    if limit != "_views.EXACT":
+        weights = sf.weights.observed(rng.random(X.shape) < 0.9)
+    with pytest.warns(UserWarning, match="The committee has no member") as found:
+        model = fit_clusters(X, hidden, weights, max_iter=5)
+    assert len(found) == 1
+    assert "neighbors" not in model.committee_
+    assert ("faiss" if weights is None else "weights.missing") in str(found[0].message)
 
 
 @pytest.mark.slow

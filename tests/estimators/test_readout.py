@@ -317,7 +317,8 @@ def test_too_little_memory_for_the_classes(small, tmp_path):
     """Without room for a sample of each class, data on disk are seen through their topics only."""
     X, y = small
     file = file_of(sp.csr_array(X), tmp_path, memory=2000)
-    model = sf.FewLabelsClassifier(**QUICK).fit(file, y)
+    with pytest.warns(UserWarning, match="no member but topics.*`memory`.*open_csr"):
+        model = sf.FewLabelsClassifier(**QUICK).fit(file, y)
     assert set(model.committee_) == {"topics"}
     assert columns_of(model) == len(model.components_)
     assert model.score(file, y) > 0.6

@@ -216,7 +216,8 @@ def test_attributes_that_contradict_themselves_are_not_saved(fitted, tmp_path):
     ("side", "error", "message"),
     [
         (np.ones((160, 2)), TypeError, "mapping of names"),
-        ({1: np.ones((160, 2))}, TypeError, "mapping of names"),
+        (3, TypeError, "mapping of names .* got int"),
+        ({1: np.ones((160, 2))}, TypeError, "mapping of names .* got the name 1"),
         ({"e": np.ones((159, 2))}, ValueError, r"side\['e'\] has shape \(159, 2\)"),
         ({"e": np.ones((160, 0))}, ValueError, "at least one column"),
         ({"e": np.ones(160)}, ValueError, r"side\['e'\] must have two dimensions"),
@@ -304,3 +305,32 @@ def test_suggestions_see_the_table(data, fitted):
     chosen = fitted.suggest(X[rest], 5, side={"embedding": E[rest]})
     alone = fitted.suggest(X[looked], 5, side={"embedding": E[looked]})
     assert chosen.tolist() == places[alone].tolist()
+
+
+@pytest.fixture(scope="module")
+def named():
+    """Return samples with names, their classes, a table that tells them, and a fit."""
+    pandas = pytest.importorskip("pandas")
+    rng, y = np.random.default_rng(0), np.arange(120) % 3
+    X = pandas.DataFrame(rng.poisson(1.0, (120, 12)).astype(float)).add_prefix("x")
+    X.index = [f"s{i}" for i in range(120)]
+    E = pandas.DataFrame(np.eye(3)[y] * 4 + 0.3 * rng.standard_normal((120, 3)), X.index)
+    E = E.add_prefix("e")
+    return X, y, E, quick().fit(X, y, side={"e": E})
+
+
+@each("method", ["predict", "predict_proba", "decision_function", "explain", "suggest", "score"])
+def test_columns_and_rows_of_tables_are_matched_by_name(named, method, tmp_path):
+    X, y, E, model = named
+    given = (X, y) if method == "score" else (X,)
+    sf.save(model, tmp_path / "model.npz")
+    for one in (model, sf.load(tmp_path / "model.npz")):
+        call = getattr(one, method)
+        wanted = call(*given, side={"e": E})
+        for other in (E[["e1", "e2", "e0"]], E.iloc[::-1], E.to_numpy()):
+            found = call(*given, side={"e": other})
+            parts = (wanted.totals, found.totals) if method == "explain" else (wanted, found)
+            np.testing.assert_array_equal(*parts)
+        for wrong, problem in ((E.add_prefix("a"), "columns of the fit"), (E[:60], "rows of X")):
+            with pytest.raises(ValueError, match=rf"side\['e'\] lacks {problem}: '"):
+                call(*given, side={"e": wrong})

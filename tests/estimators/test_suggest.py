@@ -177,3 +177,15 @@ def test_suggested_samples_are_predicted_wrong_more_often_than_others() -> None:
     X, y = X[known < 0], y[known < 0]
     wrong = model.predict(X) != y
     assert wrong[model.suggest(X, 40)].mean() > 2 * wrong.mean()
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+def test_one_class(form):
+    """All samples are equally unsure; other methods work, too."""
+    X, y = form(np.random.default_rng(0).random((12, 8))), np.array(["a"] * 5 + [None] * 7)
+    model = sf.TopicSupervisedNMF(random_state=0).fit(X, y)
+    assert sorted(model.suggest(X, 12)) == list(range(12))
+    assert set(model.predict(X)) == {"a"}
+    for name in ("predict_proba", "decision_function", "transform"):
+        assert np.isfinite(getattr(model, name)(X)).all()
+    assert np.isfinite(model.explain(X).totals).all()

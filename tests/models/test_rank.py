@@ -73,3 +73,59 @@ def test_batches_may_have_fewer_samples_than_there_are_components():
     assert model.components_.shape == (11, 12)
     with pytest.warns(UserWarning, match="more than the number of features = 12"):
         sf.NMF(n_components=13, random_state=0).partial_fit(X)
+
+
+@pytest.mark.parametrize(
+    ("limit", "used", "stat", "cached"),
+    [
+        ("memory.max", "memory.current", "memory.stat", "inactive_file"),
+        (
+            "memory/memory.limit_in_bytes",
+            "memory/memory.usage_in_bytes",
+            "memory/memory.stat",
+            "total_inactive_file",
+        ),
+    ],
+)
+def test_a_cache_of_files_is_available_memory(monkeypatch, limit, used, stat, cached):
+    texts = {"/proc/meminfo": "MemTotal: 99 kB\nMemAvailable: 99000000 kB\n"}
+    sizes = {limit: f"{80 << 20}\n", used: f"{79 << 20}\n", stat: f"anon 9\n{cached} {60 << 20}\n"}
+    texts |= {f"/sys/fs/cgroup/{name}": text for name, text in sizes.items()}
+
+    def read(path):
+        if str(path) not in texts:
+            raise FileNotFoundError(path)
+        return texts[str(path)]
+
+    monkeypatch.setattr("pathlib.Path.read_text", read)
+    monkeypatch.setattr("ssnmf_fast._data.border._NEVER_TOO_MUCH", 1 << 20)
+    settings = {"n_components": 1000, "max_iter": 0, "n_threads": 1}  # 8 MiB
+    assert sf.factorize(np.ones((2, 3)), np.ones((2, 1)), **settings).S.shape == (2, 1000)
+    del texts[f"/sys/fs/cgroup/{stat}"]
+    with pytest.raises(ValueError, match=r"0\.0 GiB are available"):
+        sf.factorize(np.ones((2, 3)), np.ones((2, 1)), **settings)
+
+
+def test_starts_run_side_by_side_if_there_is_memory_for_them(monkeypatch):
+    def no_threads(*_):
+        raise AssertionError("two fits at a time")
+
+    monkeypatch.setattr("ssnmf_fast._data.border._NEVER_TOO_MUCH", 1)
+    monkeypatch.setattr("threading.Thread.start", no_threads)
+    monkeypatch.setattr("ssnmf_fast._data.border.available_memory", lambda: 2000)
+    given = {
+        "n_components": 2,
+        "n_starts": 3,
+        "n_threads": 3,
+        "random_state": 0,
+        "max_iter": 3,
+        "tol": 0,
+    }
+    calls = [lambda: sf.factorize(X, **given), lambda: sf.factorize_tensor(X[..., None], **given)]
+    calls.append(lambda: sf.BayesianNMF(**given).fit(X))
+    for call in calls:
+        call()
+    monkeypatch.setattr("ssnmf_fast._data.border.available_memory", lambda: 5_000_000)
+    for call in calls:
+        with pytest.raises(AssertionError, match="two fits"):
+            call()

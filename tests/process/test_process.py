@@ -258,6 +258,43 @@ def test_limits_of_other_libraries_leave_the_kernels_alone(monkeypatch, capsys):
     assert {*others} <= {1}
 
 
+@pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="BLAS has one thread anyway")
+def test_blas_is_limited_until_no_thread_needs_it():
+    code = """
+import threading
+import numpy as np, ssnmf_fast as sf
+from sklearn.cluster import KMeans
+from threadpoolctl import threadpool_info
+
+def blas():
+    return max(one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas")
+
+def watched(self, *arguments, **options):
+    me = threading.current_thread()
+    if me not in met:
+        met.append(me)
+        both.wait()
+        if me is second:
+            first.join()
+        seen.append(blas())
+    return fit(self, *arguments, **options)
+
+def search():
+    X = np.random.default_rng(0).random((8, 6))
+    given = {"criterion": "stability", "n_starts": 3, "max_iter": 2, "tol": 0, "random_state": 0}
+    sf.choose_rank(X, [2], **given)
+
+fit, KMeans.fit = KMeans.fit, watched
+before, met, seen, both = blas(), [], [], threading.Barrier(2, timeout=20)
+for turn in range(2):
+    first, second = (threading.Thread(target=search) for _ in range(2))
+    first.start(), second.start(), second.join()
+print(before, *seen, blas())
+"""
+    done = run_python(code, OPENBLAS_NUM_THREADS="2", MKL_NUM_THREADS="2")
+    assert done.stdout.split() == ["2", "1", "1", "1", "1", "2"], done.stderr
+
+
 def test_show_config(capsys):
     sf.show_config()
     printed = capsys.readouterr().out

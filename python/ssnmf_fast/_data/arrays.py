@@ -20,6 +20,8 @@ from .._common.arrays import Array, Matrix, MatrixLike
 from .._common.text import listed, short
 
 MOST = np.iinfo(np.int32).max  # limit of the indices of the kernels
+_CONVERT = "Convert numbers in texts, for example with pandas.to_numeric or astype(float)"
+_OF_NUMBERS = {*"0123456789+-.,eE b'"}  # characters of a number as text or bytes
 _COMPRESSED = {"csr": sp.csr_array, "csc": sp.csc_array, "bsr": sp.bsr_array}
 
 Parts = tuple[Array, Array, Array]  # values, rows and columns of entries
@@ -91,7 +93,7 @@ def as_array(
         wrong = [one for one, column in pairs if not _are_numbers(column)]
         raise TypeError(
             f"{name} has columns that are not numbers: {listed(wrong)} "
-            f"({str(error).partition(', not')[0]}). Encode them, for example with scikit-learn's "
+            f"({str(error).partition(', not')[0]}). {_CONVERT}, encode others with scikit-learn's "
             f"OneHotEncoder, or leave them out: {name}.select_dtypes('number') in pandas."
         ) from error
 
@@ -133,7 +135,8 @@ def _numbers_of(objects: Array, name: str) -> Array:
     for k, one in enumerate(listed):
         try:
             if isinstance(one, (str, bytes)):
-                raise TypeError("it is text, which scikit-learn's TfidfVectorizer makes numeric")
+                way = "it is text, which scikit-learn's TfidfVectorizer makes numeric"
+                raise TypeError(f"it is text. {_CONVERT}" if set(str(one)) <= _OF_NUMBERS else way)
             array[k] = np.nan if is_missing(one) else float(one)
         except OverflowError:  # an int beyond the range
             array[k] = np.inf

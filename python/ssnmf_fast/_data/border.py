@@ -131,24 +131,32 @@ def available_memory() -> int | None:
     except (OSError, KeyError, ValueError):
         with suppress(AttributeError, OSError, ValueError):
             free.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
-    with suppress(OSError, ValueError):  # a group without a limit has "max"
-        group = Path("/sys/fs/cgroup")
-        most = int((group / "memory.max").read_text())
-        free.append(most - int((group / "memory.current").read_text()))
+    for group, *names, cached in (  # limit, use, and what of it is a cache of files
+        ("memory", "max", "current", "inactive_file"),
+        ("memory/memory", "limit_in_bytes", "usage_in_bytes", "total_inactive_file"),
+    ):
+        most, used, stat = (Path(f"/sys/fs/cgroup/{group}.{name}") for name in (*names, "stat"))
+        with suppress(OSError, KeyError, ValueError):  # a group without a limit has "max"
+            free.append(int(most.read_text()) - int(used.read_text()))
+            parts = dict(line.split() for line in stat.read_text().splitlines())
+            free[-1] += int(parts[cached])
     return min(free, default=None)
 
 
 def require_memory(
-    rank: int, shape: Sequence[int], dtype: Any, lengths: Sequence[int] | None = None
-) -> None:
-    """Raise ValueError if factors, numerators and a Gram matrix exceed the available memory."""
+    rank: int, shape: Sequence[int], dtype: Any, lengths: Any = None, n_fits: int = 1
+) -> int:
+    """Return how many fits have room for their factors and numerators; ValueError if none has."""
     needed = dtype.itemsize * rank * (2 * sum(shape if lengths is None else lengths) + rank)
-    available = available_memory() if needed > _NEVER_TOO_MUCH else None
-    if available is not None and needed > available:
+    available = available_memory() if n_fits * needed > _NEVER_TOO_MUCH else None
+    if available is None:
+        return n_fits
+    if needed > max(available, _NEVER_TOO_MUCH):
         raise ValueError(
             f"n_components={rank} needs at least {needed / 2**30:.1f} GiB of memory for X of shape "
             f"{tuple(shape)}, and {available / 2**30:.1f} GiB are available. Give fewer components."
         )
+    return max(1, min(n_fits, available // int(needed)))
 
 
 def warn_of_rank(rank: int, most: int, of: str) -> None:
@@ -313,6 +321,9 @@ def by_name(X: Any, own: Labels | None = None, /, **tables: Any) -> dict[str, An
         sides = [None if side is None else labels[side] for side in _SIDES.get(name, ())]
         if name == "init" and isinstance(table, (tuple, list)) and len(table) > 1:
             tables[name] = (*by_name(X, labels, S=table[0], A=table[1]).values(), *table[2:])
+        elif name == "side" and isinstance(table, Mapping):
+            rows = labels[:1]
+            tables[name] = {k: in_order(t, rows, f"side[{short(k)}]") for k, t in table.items()}
         elif hasattr(table, "by_name"):  # weights
             tables[name] = table.by_name(sides, name)
         else:
@@ -320,15 +331,15 @@ def by_name(X: Any, own: Labels | None = None, /, **tables: Any) -> dict[str, An
     return tables
 
 
-def in_order(table: Any, labels: Sequence[Any], name: str) -> Any:
+def in_order(table: Any, labels: Sequence[Any], name: str, of: str = "X") -> Any:
     """Return a table with rows and columns in the order of `labels`, if it has names itself."""
     for axis, (wanted, own) in enumerate(zip(labels, labels_of(table), strict=False)):
-        if (order := order_of(wanted, own, name, axis)) is not None:
+        if (order := order_of(wanted, own, name, axis, of)) is not None:
             table = getattr(table, "iloc", table)[(slice(None),) * axis + (order,)]
     return table
 
 
-def order_of(wanted: Any, own: Any, name: str, axis: int) -> list[int] | None:
+def order_of(wanted: Any, own: Any, name: str, axis: int, of: str = "X") -> list[int] | None:
     """Return the places of wanted labels among those of an axis; None if no labels are names.
 
     Names are texts.  Numbers may mean positions, so that another order of them is refused.
@@ -340,12 +351,12 @@ def order_of(wanted: Any, own: Any, name: str, axis: int) -> list[int] | None:
     if not all(isinstance(one, str) for one in chain(wanted, own)):
         if len(wanted) != len(own) or places.keys() != set(wanted):
             return None
-        how = f"sort them, or give {name}.to_numpy() if their order is that of X"
-        raise ValueError(f"{name} has the labels of the {what} of X in another order; {how}.")
+        how = f"sort them, or give {name}.to_numpy() if their order is that of {of}"
+        raise ValueError(f"{name} has the labels of the {what} of {of} in another order; {how}.")
     for found, problem in (
-        (dict.fromkeys(wanted).keys() - places.keys(), f"lacks {what} of X"),
-        (places.keys() - set(wanted), f"has {what} that X does not have"),
-        ([one for one, n in Counter(own + wanted).items() if n > 2], f"or X repeats {what}"),
+        (dict.fromkeys(wanted).keys() - places.keys(), f"lacks {what} of {of}"),
+        (places.keys() - set(wanted), f"has {what} that {of} does not have"),
+        ([one for one, n in Counter(own + wanted).items() if n > 2], f"or {of} repeats {what}"),
     ):
         if found:
             how = f"Names are matched; give an array to match {what} by position"

@@ -85,7 +85,8 @@ def stored_array(path: Path, offset: int) -> StoredArray:
             raise ValueError(f"{path} does not hold an array in .npy format.") from error
         if len(shape) != 1 or dtype.hasobject:
             raise ValueError(f"{path} holds an array of shape {shape}; expected one dimension.")
-        return StoredArray(path, file.tell(), dtype, shape[0], _state(os.fstat(file.fileno())))
+        state = _state(os.fstat(file.fileno()))
+        return StoredArray(path.absolute(), file.tell(), dtype, shape[0], state)
 
 
 _INDEX = np.dtype(np.int32)
@@ -170,6 +171,9 @@ class CsrFile(OnDisk):
         self.slices = equal_blocks(self.indptr, max(1, memory // bytes_of(2, self.dtype)))
         self._whole: sp.csr_array | None = None  # kept where one block holds all
         self.column_counts, self.total, self.squares, self.fingerprint = self._sums()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return vars(self) | {"_whole": None}  # pickles hold no data
 
     def rows(self, rows: slice) -> sp.csr_array:
         """Read some rows, from start to stop, and check them: others may write to the file."""

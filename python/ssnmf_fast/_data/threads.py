@@ -15,7 +15,7 @@ from pathlib import Path
 from threading import Event
 from typing import Any, TypeVar
 
-from threadpoolctl import LibController, ThreadpoolController, register
+from threadpoolctl import LibController, OpenBLASController, ThreadpoolController, register
 
 from .._backend import dispatch
 from .._version import __version__
@@ -25,8 +25,12 @@ _MOST = 2**31 - 1  # limit of a C int; kernels do not start more threads than th
 
 _forked = False
 
-# Held by the thread that limits a kind of libraries in the whole process.
-_locks = {kind: threading.Lock() for kind in ("blas", "openmp")}
+# Blocks that limit a kind of libraries in the whole process, of all threads, and their limit.
+_users = {"blas": 0, "openmp": 0}
+_limits: dict[str, Any] = {}
+_lock = threading.Lock()
+# Since threadpoolctl 3.8, only the thread that set a limit may change it.
+_let_go = getattr(OpenBLASController, "clear_controlling_thread", lambda force: None)
 
 _limit = _MOST  # of threadpoolctl, for the whole process
 
@@ -68,16 +72,20 @@ def look_for_libraries() -> None:
 
 @contextmanager
 def _limited(kind: str, n_threads: int) -> Iterator[None]:
-    """Limit a kind of libraries in a block, unless another thread does so already."""
-    lock = _locks[kind]
-    if not lock.acquire(blocking=False):
-        yield
-        return
+    """Limit a kind of libraries in a block, until no other block of any thread needs it."""
+    with _lock:
+        if not _users[kind]:
+            _limits[kind] = _libraries().limit(limits=n_threads, user_api=kind)
+        _users[kind] += 1
     try:
-        with _libraries().limit(limits=n_threads, user_api=kind):
-            yield
+        yield
     finally:
-        lock.release()
+        with _lock:
+            _users[kind] -= 1
+            if not _users[kind]:
+                _let_go(force=True)  # another thread may have set the limit
+                _limits.pop(kind).restore_original_limits()
+                _let_go(force=True)
 
 
 @contextmanager
@@ -95,10 +103,9 @@ def limited_openmp(n_threads: int) -> Iterator[None]:
 
 
 def _mark_forked() -> None:
-    global _forked
+    global _forked, _lock
     _forked = True
-    for kind in _locks:  # a thread of the parent may hold one
-        _locks[kind] = threading.Lock()
+    _lock = threading.Lock()  # a thread of the parent may hold it
 
 
 if hasattr(os, "register_at_fork"):
@@ -152,25 +159,29 @@ def run_side_by_side(tasks: Iterable[Task[Result]], jobs: int, threads: int) -> 
 
     A task gets its number of threads, and a callback that ends its fits when the run is stopped (by
     an error, Ctrl-C, or if no more results are needed).  It must not depend on when others run.
-    Tasks are taken from the iterable when they start.
+    Tasks are taken from the iterable when they start.  BLAS has one thread only while they run.
     """
-    with one_blas_thread():
-        if jobs == 1:
-            yield from (task(threads, lambda _: False) for task in tasks)
-            return
-        stopped = Event()
-        waiting: deque[Future[Result]] = deque()
-        remaining = iter(tasks)
-        with ThreadPoolExecutor(jobs) as pool:
-            try:
-                while True:
-                    for task in islice(remaining, 2 * jobs - len(waiting)):
-                        run = copy_context().run
-                        waiting.append(pool.submit(run, task, threads, lambda _: stopped.is_set()))
-                    if not waiting:
-                        return
-                    yield waiting.popleft().result()
-            finally:
-                stopped.set()
-                for future in waiting:
-                    future.cancel()
+
+    @one_blas_thread()
+    def run(task: Task[Result], stop: Stop) -> Result:
+        return task(threads, stop)
+
+    if jobs == 1:
+        yield from (run(task, lambda _: False) for task in tasks)
+        return
+    stopped = Event()
+    waiting: deque[Future[Result]] = deque()
+    remaining = iter(tasks)
+    with ThreadPoolExecutor(jobs) as pool:
+        try:
+            while True:
+                for task in islice(remaining, 2 * jobs - len(waiting)):
+                    inside = copy_context().run
+                    waiting.append(pool.submit(inside, run, task, lambda _: stopped.is_set()))
+                if not waiting:
+                    return
+                yield waiting.popleft().result()
+        finally:
+            stopped.set()
+            for future in waiting:
+                future.cancel()

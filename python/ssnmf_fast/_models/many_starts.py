@@ -13,7 +13,13 @@ from numpy.random import Generator
 from .._common.arrays import MatrixLike, Solver
 from .._common.text import short
 from .._data.arrays import DataLike
-from .._data.border import CleanMatrix, check_data, check_integer, check_random_state
+from .._data.border import (
+    CleanMatrix,
+    check_data,
+    check_integer,
+    check_random_state,
+    require_memory,
+)
 from .._data.threads import Stop, resolve_jobs, resolve_threads, run_side_by_side
 from .._solver.loop import FitLoop, verbose_progress
 from .._solver.result import Factorization, FitState
@@ -50,7 +56,13 @@ def run_starts(fits: Fits[Fit], seeds: Sequence[int], loop: FitLoop, jobs: int) 
         silent = replace(loop, callback=stop, verbose=0)
         return fits.fit(check_random_state(seed), silent, seed)
 
+    jobs = at_once(fits.rank, fits.X, jobs)
     yield from run_side_by_side((partial(fit, seed) for seed in seeds), jobs, fits.threads)
+
+
+def at_once(rank: int, X: Any, jobs: int) -> int:
+    """Return how many of `jobs` fits memory has room for, and for as many that wait."""
+    return max(1, require_memory(rank, X.shape, X.dtype, n_fits=2 * jobs) // 2)
 
 
 def draw_seeds(rng: Generator, n_starts: int) -> list[int]:

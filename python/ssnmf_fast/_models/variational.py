@@ -28,7 +28,7 @@ from .._solver.losses import KULLBACK_LEIBLER
 from .._solver.result import FitState
 from .._solver.starts import start
 from .fits import MatrixFits
-from .many_starts import draw_seeds, keep_best, plan_starts
+from .many_starts import at_once, draw_seeds, keep_best, plan_starts
 from .variational_problem import GammaPrior, LabelPrior, Posterior, VariationalSteps, check_prior
 
 
@@ -128,6 +128,7 @@ def fit_variational(
     if count == 1:
         return fit_once(rng, threads, checked)
     tasks = (partial(fit, seed) for seed in draw_seeds(rng, count))
+    jobs = at_once(checked.rank, X, jobs)
     return keep_best(run_side_by_side(tasks, jobs, threads), count, checked.loop.verbose)[0]
 
 

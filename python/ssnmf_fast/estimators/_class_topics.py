@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._common.arrays import Array, LabelsLike, Matrix
+from .._common.warn import warn_user
 from .._data.border import CleanMatrix, check_random_state
 from .._data.csr_file import CsrFile, chosen_rows
 from .._labels import labels_of
@@ -21,7 +22,13 @@ from .._solver.weights import WeightsLike
 from .._topics import topic_shares
 from . import _views as views
 from ._base import require
-from ._training_data import TrainingLabels, as_outer, labels_for_training, with_sample_weight
+from ._training_data import (
+    TrainingLabels,
+    as_outer,
+    labels_for_training,
+    represented,
+    with_sample_weight,
+)
 
 SUPPORTS = math.inf  # with this supervision weight, labels restrict the components of a sample
 
@@ -32,6 +39,7 @@ _TOL = 1e-3  # of the representations during training
 OVERALL = 0.3  # share of the overall mean in a start
 _MOST_COMPLETED = 1 << 26  # entries of the largest matrix whose missing entries are filled in
 _BYTES_PER_ENTRY = 64  # memory for samples from disk: the entry, a unit row and copies
+_LEFT_OUT = "The committee has no member"
 _UNLIKELY = 0.1  # start of B for a class and the components of other classes
 
 
@@ -187,11 +195,12 @@ class LabeledSamples:
 
     def shares(self, A: Array, rows: Array) -> Array:
         """Return the topic shares of some samples, computed without labels, (rows, r)."""
-        X, X_weights = self.X, self.X_weights
-        some = X_weights is None and not rows.all() and not isinstance(X, CsrFile)
         options = {name: self.options[name] for name in ("loss", "n_threads")} | {"tol": _TOL}
-        S = represent(CleanMatrix(X[rows] if some else X), A, X_weights=X_weights, **options)
-        return topic_shares(S if some else S[rows], A)
+
+        def of(X: Matrix, X_weights: WeightsLike) -> Array:
+            return represent(CleanMatrix(X), A, X_weights=X_weights, **options)
+
+        return topic_shares(represented(of, self.X, self.X_weights, rows), A)
 
 
 def weighted_sums(X: Matrix, weights: Array) -> Array:
@@ -210,7 +219,7 @@ def weighted_sums(X: Matrix, weights: Array) -> Array:
 
 def targets_of(labels: TrainingLabels, dtype: np.dtype[Any]) -> tuple[Any, Any]:
     weights = labels.entry_weights * labels.weight[:, None]
-    Y = np.where(weights > 0, labels.members, 0).astype(dtype)
+    Y = (labels.members * (weights > 0)).astype(dtype)
     equal = (weights == weights[:, :1]).all()
     return Y, as_outer(weights[:, 0]) if equal else weights
 
@@ -222,7 +231,7 @@ def inputs_of_labels(
     weights.pop("side", None)
     require(model, X, y)
     labels = labels_for_training(labels_of(y, model.unlabeled), **weights)
-    inputs = {"labels": labels.members, "label_weight": labels.entry_weights}
+    inputs = labels.inputs()
     inputs["X_weights"] = with_sample_weight(X, X_weights, labels.sample_weight)
     if "y" in model.receipt_.inputs:
         inputs["y"], inputs["y_weights"] = targets_of(labels, X.dtype)
@@ -253,6 +262,8 @@ def with_view(samples: LabeledSamples) -> LabeledSamples:
     if X_weights is not None and not isinstance(X, CsrFile):
         find = as_weights(X_weights, "X_weights").absent(X.shape)
         if math.prod(X.shape) > _MOST_COMPLETED and not sp.issparse(find(slice(0, 1))):
+            why = "with so many missing entries. Give fewer samples, or weights.missing"
+            warn_user(f"{_LEFT_OUT} but topics {why}.", UserWarning)
             return samples
         absent, missing = find(slice(None)), True
     if missing:  # filled in by a low-rank model
@@ -261,10 +272,16 @@ def with_view(samples: LabeledSamples) -> LabeledSamples:
         X = views.filled(X, fit.S, fit.A, absent)
     directions = views.directions_of(X, samples.seed, threads, samples.sample_weight)
     if directions is None:
+        why = "as `memory` lacks labeled samples of some classes. Give more to open_csr"
+        warn_user(f"{_LEFT_OUT} but topics, {why}.", UserWarning)
         return samples
     view, graph = views.view_of(X, directions, samples.view.tables), None
-    if view.rows is not None and not samples.labels.several and views.can_search(len(view)):
-        graph = views.Graph.of(view.scores, threads)
+    if view.rows is not None and not samples.labels.several:
+        if views.can_search(len(view)):
+            graph = views.Graph.of(view.scores, threads)
+        else:
+            way = "samples without faiss: pip install 'ssnmf-fast[neighbors]'"
+            warn_user(f"{_LEFT_OUT} 'neighbors' for more than {views.EXACT:,} {way}.", UserWarning)
     return replace(samples, view=view, graph=graph)
 
 

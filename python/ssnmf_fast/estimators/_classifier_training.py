@@ -223,24 +223,24 @@ def _table_logits_for_self_training(
 ) -> Array | None:
     """Return the logits of the tables that predict hidden labels, summed, (n, k), or None."""
     folds, sums = committee.folds_of(labels, seed), None
-    rows = folds >= 0
-    if not rows.any():
+    rows = np.flatnonzero(folds >= 0)
+    if not len(rows):
         return None
     truth = labels.part(rows)
     largest, total = truth.prior().max(), round(truth.weight.sum())
     for name, table in tables.items():
-        hidden_logits = np.zeros(labels.members.shape)
+        hidden_logits = np.zeros(truth.members.shape)
         for fold in range(int(folds.max()) + 1):
             hidden = folds == fold
             seen = labels.only(~hidden)
             member = fit_member(name, View({name: table[seen.known]}), seen, class_weight)
-            hidden_logits[hidden] = member.logits(View({name: table[hidden]}))
-        right = round(committee.score_of(truth, hidden_logits[rows]) * total)
+            hidden_logits[hidden[rows]] = member.logits(View({name: table[hidden]}))
+        right = round(committee.score_of(truth, hidden_logits) * total)
         if binomtest(right, total, largest, alternative="greater").pvalue >= _CHANCE:
             continue
         member = fit_member(name, View({name: table[labels.known]}), labels, class_weight)
         logits = member.logits(View({name: table}))
-        scaled = committee.temperature(hidden_logits[rows], truth) * logits
+        scaled = committee.temperature(hidden_logits, truth) * logits
         sums = scaled if sums is None else sums + scaled
     return sums
 
@@ -291,7 +291,8 @@ def predict_hidden(
 ) -> dict[str, Array]:
     """Return the logits of every member for the samples in folds, (samples in folds, k)."""
     labels, n_threads = samples.labels, samples.options["n_threads"]
-    predicted = {name: np.zeros(labels.members.shape) for name in names}
+    of_fold = folds[folds >= 0]
+    predicted = {name: np.zeros((len(of_fold), labels.members.shape[1])) for name in names}
     for fold in range(int(folds.max()) + 1):
         hidden = folds == fold
         # Leave the samples out entirely: self-training would make predictions for them too certain.
@@ -304,5 +305,5 @@ def predict_hidden(
         trained = train(seen, taught, fit, plan, set(names), spread)
         view = replace(samples.view[hidden], shares=samples.shares(trained.fit.A, hidden))
         for name, member in trained.members.items():
-            predicted[name][hidden] = member.logits(view, n_threads)
-    return {name: logits[folds >= 0] for name, logits in predicted.items()}
+            predicted[name][of_fold == fold] = member.logits(view, n_threads)
+    return predicted

@@ -21,7 +21,7 @@ from ._docstrings import complete_docstring
 from ._members import ClassWeight
 from ._predicting import ReadoutPredictions
 from ._training_data import labels_for_training
-from ._views import View, check_tables
+from ._views import View, check_tables, names_of_columns
 
 _MOST_VOTERS = 5000  # for texts, where neighbors have little weight
 
@@ -35,8 +35,9 @@ class FewLabelsClassifier(ReadoutPredictions):
     component, and labeled samples use only those of their classes [1]_.  The members of the
     committee are logistic regressions on topics (computed without labels) with leading singular
     directions and features, on features alone, and on coordinates in singular directions; naive
-    Bayes (sparse X); linear support vector machines; and nearest neighbors.  Their logits are added
-    with weights fitted to predictions of labels that are hidden from the fit.
+    Bayes (mostly zero X); and, with one label per sample, linear support vector machines and
+    nearest neighbors (above 50,000 samples with faiss: ``pip install 'ssnmf-fast[neighbors]'``).
+    Their logits are added with weights fitted to predictions of labels hidden from the fit.
 
     Parameters
     ----------
@@ -79,6 +80,8 @@ class FewLabelsClassifier(ReadoutPredictions):
         For multiple labels, the predictions in that fold; thresholds are chosen without the sample.
     side_ : dict of str to int
         Numbers of columns of the tables of `side`.
+    side_names_ : dict of str to list of str
+        Names of the columns of DataFrames in `side`, by which predictions match them.
 
     See Also
     --------
@@ -101,7 +104,9 @@ class FewLabelsClassifier(ReadoutPredictions):
 
     For data on disk, the committee sees at most 50,000 samples, labeled samples first, and no more
     than fit into their `memory`; the topics use all samples.  Entries that are missing or have
-    weight 0 are first filled in by a plain factorization.
+    weight 0 are first filled in by a plain factorization.  The committee has only topics and tables
+    if the memory holds no labeled sample of a class, or with weights (except ``weights.missing``)
+    of more than 67 million entries.
 
     Each table of `side` adds a member to the committee, logistic regression on its rows scaled to
     length 1.  It takes part in self-training, on which the topics depend, if it predicts hidden
@@ -134,6 +139,7 @@ class FewLabelsClassifier(ReadoutPredictions):
 
     _multi_label: ClassVar = True
     _saved: ClassVar = {
+        "side_names_": Saved(optional=True, kind=dict[str, list[str]]),
         "label_components_": Saved("rk"),
         "n_labeled_": COUNT,
         "self_training_": COUNT,
@@ -162,7 +168,8 @@ class FewLabelsClassifier(ReadoutPredictions):
         Warns
         -----
         UserWarning
-            If the interval of the expected accuracy is below the share of the largest class.
+            If the interval of the expected accuracy is below the share of the largest class, or if
+            members are left out for lack of faiss or memory.
         """
         weights = {"sample_weight": sample_weight, "label_weight": label_weight}
         self._learn(self._checked(X, reset=True), y, X_weights=X_weights, side=side, **weights)
@@ -202,9 +209,10 @@ class FewLabelsClassifier(ReadoutPredictions):
             class_prior_=validation.shares,
             class_shares_=samples.labels.class_shares(trained.shares),
             readout_=readout,
+            side_names_=names_of_columns(side),
             side_={name: table.shape[1] for name, table in samples.view.tables.items()},
             **validation.attributes(readout, samples),
-            inputs={"labels": labels.members, "label_weight": labels.entry_weights},
+            inputs=labels.inputs(),
         )
         validation.warn_if_poor()
 

@@ -72,7 +72,8 @@ class LowRankImputer(OneToOneFeatureMixin, Estimator):
     ridge_ : ndarray, shape (r,)
         Penalties of the components in the least squares of a row.
     means_, scales_ : ndarray, shape (m,)
-        Means of the columns, with their gaps filled, and divisors of the columns.
+        Means of the entries of the columns minus the low-rank model, which a row without entries
+        gets, and divisors of the columns.
     lowest_, highest_ : ndarray, shape (m,)
         Smallest and largest entries of the columns in the fit; NaN for columns without entries.
     indicated_ : ndarray of int

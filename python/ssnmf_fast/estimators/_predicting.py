@@ -26,11 +26,11 @@ from ._base import FactorizationBase, score_labeled
 from ._explanation import Explanation, explanation_of
 from ._members import fit_readout
 from ._readout import READOUT_ATTRIBUTES, LogisticReadout, Readout
-from ._training_data import TrainingLabels
+from ._training_data import TrainingLabels, represented
 from ._views import Tables, View, check_tables, directions_of, filled, row_sums, view_of
 
 _LOOKED_AT = 10_000  # samples that are considered, at least `n`
-_CANDIDATES = 2000  # the most uncertain of these, at least `n`
+_CANDIDATES = 2000  # the most uncertain of these, and more in rounds if `n` is larger
 _DIGITS = 9
 _SHARPNESS = 4  # power of a similarity: only near samples count
 
@@ -48,9 +48,11 @@ def suggest(model: Any, X: Matrix, X_weights: WeightsLike, n: int, tables: Table
     if model.multilabel_:
         unsure = (entr(chances) + entr(1 - chances)).mean(axis=1) / np.log(2)
     else:
-        second, first = np.partition(chances, -2, axis=1)[:, -2:].T
-        unsure = 1 - (first - second)
-    chosen = np.sort(np.argsort(-unsure, kind="stable")[: max(_CANDIDATES, n)])
+        # All samples are equally unsure if there is only one class.
+        unsure = 1 - np.ptp(np.partition(chances, -min(2, chances.shape[1]))[:, -2:], axis=1)
+    order = np.argsort(-unsure, kind="stable")[: max(_CANDIDATES, n)]
+    rounds = np.split(order, range(_CANDIDATES, len(order), _CANDIDATES))
+    chosen = np.concatenate([np.sort(some) for some in rounds])
     # Points of length 1: scores along the leading directions, or roots of topic shares.
     directions = readout.directions if isinstance(readout, LogisticReadout) else None
     if directions is None or X_weights is not None or isinstance(X, CsrFile):
@@ -58,7 +60,11 @@ def suggest(model: Any, X: Matrix, X_weights: WeightsLike, n: int, tables: Table
         points = np.sqrt(shares[known[chosen]])
     else:
         points = view_of(filled(X[known[chosen]]), directions).scores
-    best = known[chosen[_covering(points, unsure[chosen], n)]]
+    best = known[:0]
+    for begin in range(0, len(chosen), _CANDIDATES):  # similarities of all would be n x n
+        some = slice(begin, begin + _CANDIDATES)
+        taken = _covering(points[some], unsure[chosen[some]], n - len(best))
+        best = np.append(best, known[chosen[some][taken]])
     empty = np.delete(np.arange(X.shape[0]), known)
     return np.concatenate([best, empty[: n - len(best)]])
 
@@ -67,7 +73,9 @@ def suggest(model: Any, X: Matrix, X_weights: WeightsLike, n: int, tables: Table
 def _covering(points: Array, unsure: Array, n: int) -> list[int]:
     """Choose at most `n` points by a lazy greedy cover; the first of equal points."""
     # Rounded, since copies of a point may differ in the last digits.
-    similar = np.round(np.maximum(points @ points.T, 0), _DIGITS) ** _SHARPNESS
+    similar = points @ points.T
+    np.round(np.maximum(similar, 0, out=similar), _DIGITS, out=similar)
+    similar **= _SHARPNESS
     unsure = np.round(unsure, _DIGITS)
     taken, gains, chosen = np.zeros(len(points)), similar @ unsure, []
     for _ in range(min(n, len(points))):
@@ -117,25 +125,26 @@ class ReadoutPredictions(ClassifierMixin, FactorizationBase):
         self._drop_readout()
         self.multilabel_, self.classes_, self.class_prior_ = labels.several, classes, labels.prior()
         if getattr(self, "predicts", True):
-            S = self._represent(X, X_weights)
-            shares = topic_shares(S, self.components_)[labels.known]
+            S = represented(self._represent, X, X_weights, labels.known)
+            shares = topic_shares(S, self.components_)
             self.class_shares_ = labels.class_shares(shares)
             self._fit_readout(X, X_weights, S, shares, labels)
 
     def _fit_readout(
         self, X: Matrix, X_weights: WeightsLike, S: Array, shares: Array, labels: TrainingLabels
     ) -> None:
+        """Fit the readout; S and the shares are those of the labeled samples."""
         rows, weight, view = labels.known, labels.sample_weight, View()
         directions = directions_of(X, 0, self.n_threads, weight) if X_weights is None else None
         if directions is not None:
-            view = view_of(filled(X, S, self.components_)[rows], directions)
+            view = view_of(filled(X[rows], S, self.components_), directions)
         view = replace(view, shares=shares)
         enough = labels.weight[rows].sum() >= _MANY_LABELS * labels.members.shape[1]
         member = fit_readout(view, labels, row_scale=4.0 if enough else 1.0)
         self.readout_ = LogisticReadout.of(member, shares.shape[1], view)
 
     def _drop_readout(self) -> None:
-        for name in ("readout_", "class_shares_", "side_"):
+        for name in ("readout_", "class_shares_", "side_", "side_names_"):
             self.__dict__.pop(name, None)
 
     def _check_loaded(self) -> None:
@@ -164,7 +173,8 @@ class ReadoutPredictions(ClassifierMixin, FactorizationBase):
 
     def _ready(self, X: DataLike, side: TablesLike) -> tuple[Readout, Any, Tables]:
         X = self._checked(X)
-        tables = check_tables(side, X.shape[0], getattr(self, "side_", {}))
+        columns, names = (getattr(self, name, {}) for name in ("side_", "side_names_"))
+        tables = check_tables(side, X.shape[0], columns, names)
         return self._fitted_readout(), X, tables
 
     def _read(self, X: DataLike, X_weights: WeightsLike, side: TablesLike) -> tuple[Readout, Array]:
@@ -252,7 +262,7 @@ class ReadoutPredictions(ClassifierMixin, FactorizationBase):
         to it (the fourth power of the cosine in leading directions or, without these, of roots of
         topic shares), less the gains of samples chosen before.  The uncertainty is 1 minus the
         difference of the two largest probabilities, or the mean entropy of the labels.  At most
-        10,000 samples are considered.
+        10,000 samples (or `n`) are considered.  Above 2000, the 2000 most uncertain come first.
 
         Examples
         --------

@@ -74,12 +74,12 @@ class SupervisedBase(BatchLearner):
         return X
 
     def _refit_components(self, S: Array, labels: training.TrainingLabels) -> None:
-        """Set the B that minimizes sum L .* d(Y, S B), where S does not depend on the labels."""
+        """Set the B that minimizes sum L .* d(Y, S B), where S of labeled samples is given."""
         rows = labels.known
         weights = labels.entry_weights[rows] * labels.weight[rows, None]
-        Y, S = labels.members[rows].T, np.ascontiguousarray(S[rows].T)
-        W = None if (weights == 1).all() else np.ascontiguousarray(weights.T)
+        Y, S = labels.members[rows].T, np.ascontiguousarray(S.T)
         Y = np.ascontiguousarray(Y, dtype=S.dtype)
+        W = None if (weights == 1).all() else np.broadcast_to(weights.T, Y.shape).copy()
         B = represent(Y, S, loss=self.supervision_loss, X_weights=W)
         self.refitted_label_components_ = np.ascontiguousarray(B.T)
 
@@ -191,8 +191,8 @@ class SSNMFClassifier(ReadoutPredictions, SupervisedBase):
         require_memory(rank, X.shape, X.dtype)
         fit = samples.fit_topics(rank, weight)
         count = int(labels.known.sum())
-        inputs = {"labels": labels.members, "label_weight": labels.entry_weights}
-        self._keep(fit, inputs, supervision_weight_=fit.supervision_weight, n_labeled_=count)
+        learned = {"supervision_weight_": fit.supervision_weight, "n_labeled_": count}
+        self._keep(fit, labels.inputs(), **learned)
         self._keep_predictions(samples.of_readout, X_weights, labels, targets.classes)
 
     def _samples(
@@ -375,7 +375,8 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):
         result = self._factorize(X, **inputs, **self._arguments())
         self._keep(result, n_targets_=targets.n_targets, offset_=np.nan_to_num(targets.offset))
         if readout != "joint":
-            self._refit_components(self._represent(X, X_weights), labels)
+            S = training.represented(self._represent, X, X_weights, labels.known)
+            self._refit_components(S, labels)
 
     def partial_fit(
         self: Self,

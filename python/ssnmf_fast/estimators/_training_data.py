@@ -21,8 +21,8 @@ from .._topics import class_means
 
 @dataclass(frozen=True)
 class TrainingLabels:
-    members: Array  # (n, k): 1 for the classes of a sample, 0 elsewhere
-    entry_weights: Array  # (n, k): weight of each label, 0 where it is unknown
+    members: Array  # (n, k): whether a sample has a class, or real targets
+    entry_weights: Array  # (n, 1), or (n, k): weight of each label, 0 where it is unknown
     several: bool
     sample_weight: Array | None = None  # (n,), of samples; None means ones
 
@@ -48,7 +48,7 @@ class TrainingLabels:
 
     @property
     def counted(self) -> Array:
-        """Weights of the samples, (n, k); 0 where a label is unknown."""
+        """Weights of the samples, as `entry_weights`; 0 where a label is unknown."""
         return np.asarray((self.entry_weights > 0) * self.weight[:, None])
 
     @property
@@ -58,8 +58,8 @@ class TrainingLabels:
 
     def prior(self) -> Array:
         """Return the share of each class among the samples for which it is known, (k,)."""
-        seen = self.counted.sum(axis=0)
-        sums = (self.weight[:, None] * (self.members > 0)).sum(axis=0)
+        seen, rows = self.counted.sum(axis=0), self.known
+        sums = (self.weight[rows, None] * (self.members[rows] > 0)).sum(axis=0)
         return np.asarray(sums / np.where(seen > 0, seen, 1))
 
     def loss(self, logits: Array) -> tuple[float, Array]:
@@ -71,6 +71,11 @@ class TrainingLabels:
         chances, weight = log_softmax(logits, axis=1), self.counted[:, :1]
         loss = -float((chances * self.members * weight).sum())
         return loss, (np.exp(chances) - self.members) * weight
+
+    def inputs(self) -> dict[str, Any]:
+        """Return the labels and their weights, as inputs of a receipt."""
+        weights = np.broadcast_to(self.entry_weights, self.members.shape)
+        return {"labels": sp.csr_array(self.members), "label_weight": weights}
 
     def require_two_classes(self) -> None:
         """Raise ValueError if only one class has labels with positive weight."""
@@ -104,8 +109,8 @@ class TrainingLabels:
         """Return weights for the readout, (rows,) or with several labels (rows, k)."""
         chosen, weight = self.entry_weights[rows], self.weight[rows]
         if self.several:
-            return np.asarray(chosen * weight[:, None])
-        of_class = chosen[np.arange(len(chosen)), self.codes[rows]]
+            return np.broadcast_to(chosen * weight[:, None], self.members[rows].shape)
+        of_class = chosen[:, 0]
         mean = np.average(of_class, weights=weight) if of_class.any() else 1.0
         return np.asarray(of_class / mean * weight)
 
@@ -159,12 +164,20 @@ def labels_for_training(
         rows = np.where(weight > 0, rows, 0)
     if chosen is not None:
         Y, rows, weight = Y[chosen], rows[chosen], None if weight is None else weight[chosen]
-    members = Y.toarray() if sp.issparse(Y) else np.array(Y, dtype=np.float64)
-    weights = np.where(np.isnan(members), 0.0, rows[:, None])
+    members = Y.astype(bool).toarray() if sp.issparse(Y) else np.array(Y, dtype=np.float64)
+    weights, missing = rows[:, None], np.isnan(members)
+    if missing.any():
+        weights = np.where(missing, 0.0, weights)
     if not weights.any():
         raise ValueError("The weights of all labels are zero; at least one must be positive.")
-    members[weights == 0] = 0
+    members[np.broadcast_to(weights == 0, members.shape)] = 0
     return TrainingLabels(members, weights, not isinstance(targets, ClassLabels), weight)
+
+
+def represented(represent: Any, X: Matrix, X_weights: WeightsLike, rows: Array) -> Array:
+    """Represent some samples: they alone if X is in memory and has no weights."""
+    alone = X_weights is None and not rows.all() and (isinstance(X, np.ndarray) or sp.issparse(X))
+    return np.asarray(represent(X[rows], None) if alone else represent(X, X_weights)[rows])
 
 
 def surest(chance: Array, share: float, among: Array) -> Array:

@@ -13,11 +13,12 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.neighbors import NearestNeighbors
 from sklearn.semi_supervised import LabelSpreading
+from sklearn.utils import gen_batches
 
 from .._common.arrays import Array, Matrix, TablesLike
 from .._common.text import short
 from .._data.arrays import scale_rows
-from .._data.border import check_matrix
+from .._data.border import check_matrix, in_order, labels_of
 from .._data.csr_file import CsrFile
 from .._data.threads import limited_openmp, look_for_libraries, one_blas_thread, resolve_threads
 from .._linalg.operators import MatrixOperator, unit_rows
@@ -42,14 +43,24 @@ _MOSTLY_ZERO = 0.1  # share of nonzeros below which data resemble word counts
 _BLOCK_ENTRIES = 1 << 22  # of X that are filled at a time
 
 
+def names_of_columns(side: Any) -> dict[str, list[str]]:
+    """Return the names of the columns of those checked tables that have names."""
+    columns = {name: labels_of(table)[1] for name, table in (side or {}).items()}
+    names = {name: list(each) for name, each in columns.items() if each is not None}
+    return {name: c for name, c in names.items() if all(isinstance(one, str) for one in c)}
+
+
 def check_tables(
-    side: TablesLike, n_samples: int, columns: Mapping[str, int] | None = None
+    side: TablesLike, n_samples: int, columns: Mapping[str, int] | None = None, names: Any = None
 ) -> Tables:
-    """Check the tables of a fit or, given the numbers of `columns` in the fit, of predictions."""
+    """Check the tables of a fit or, given `columns` of the fit and their names, of predictions."""
     side = {} if side is None else side
-    if not isinstance(side, Mapping) or not all(isinstance(name, str) for name in side):
-        kind = "a mapping of names to tables, such as {'embedding': E}"
-        raise TypeError(f"side must be {kind}; got {type(side).__name__}.")
+    got = type(side).__name__
+    if isinstance(side, Mapping):
+        got = next((f"the name {short(one)}" for one in side if not isinstance(one, str)), "")
+    if got:
+        kind = "a mapping of names (texts) to tables, such as {'embedding': E}"
+        raise TypeError(f"side must be {kind}; got {got}.")
     if columns is not None and side.keys() != columns.keys():
         wanted = f"side with the tables {list(columns)}" if columns else "no side"
         passed = f"the tables {list(side)}" if side else "none"
@@ -61,7 +72,8 @@ def check_tables(
             member = "the name of a member of the committee; choose another"
             raise ValueError(f"side has a table {name!r}, which is {member}.")
         where = f"side[{short(name)}]"
-        matrix = check_matrix(side[name], where, allow_nan=False, allow_negative=True)
+        table = in_order(side[name], (None, (names or {}).get(name)), where, "the fit")
+        matrix = check_matrix(table, where, allow_nan=False, allow_negative=True)
         n, q = matrix.shape
         if n != n_samples or not q:
             wanted = f"{n_samples} rows, as X, and at least one column"
@@ -85,7 +97,10 @@ class Votes:
         k = min(N_NEIGHBORS, len(self.points))
         distances, neighbors = nearest(self.points, view.scores, k, n_threads)
         nearness, _ = _nearness(distances, neighbors, self.scales)
-        chances = np.einsum("ij,ijk->ik", nearness, self.chances[neighbors])
+        chances = np.empty((len(neighbors), self.chances.shape[1]))
+        for rows in gen_batches(len(chances), max(1, _BLOCK_ENTRIES // (k * chances.shape[1]))):
+            near = self.chances[neighbors[rows]]
+            np.einsum("ij,ijk->ik", nearness[rows], near, out=chances[rows])
         return log_chances(chances / nearness.sum(axis=1, keepdims=True))
 
 
@@ -201,10 +216,12 @@ def visible(X: Matrix, X_weights: WeightsLike) -> Any:
 def filled(X: Any, S: Array | None = None, A: Array | None = None, absent: Any = None) -> Any:
     """Return X with entries that are NaN or `absent` replaced by S A, or by 0 without factors."""
     if sp.issparse(X) and sp.issparse(absent):
-        rest = sp.csr_array(X - X.multiply(absent))
-        places = absent.nonzero()
-        values = np.zeros(len(places[0])) if S is None or A is None else (S @ A)[places]
-        return rest + sp.csr_array((values.astype(X.dtype), places), shape=X.shape)
+        rest, (rows, columns) = sp.csr_array(X - X.multiply(absent)), absent.nonzero()
+        values = np.zeros(len(rows), X.dtype)
+        if S is not None and A is not None:
+            for some in gen_batches(len(rows) or 1, max(1, _BLOCK_ENTRIES // len(A))):
+                values[some] = np.einsum("ij,ji->i", S[rows[some]], A[:, columns[some]])
+        return rest + sp.csr_array((values, (rows, columns)), shape=X.shape)
     missing = False if sp.issparse(X) else np.isnan(X)
     if absent is not None:
         missing = missing | (absent.toarray() if sp.issparse(absent) else absent)

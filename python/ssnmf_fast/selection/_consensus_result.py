@@ -45,7 +45,7 @@ def check_file_name(name: object, argument: str) -> str:
 
 
 _LEAST_VARIANCE = 1e-12  # as in cNMF: constant features have scores of 0
-_ROWS = 4096  # of a block of dense data
+_BLOCK_ENTRIES = 1 << 21  # of a dense block of rows
 
 
 def _blocks(X: Matrix | CsrFile) -> Iterator[tuple[slice, Any]]:
@@ -55,7 +55,7 @@ def _blocks(X: Matrix | CsrFile) -> Iterator[tuple[slice, Any]]:
     elif sp.issparse(X):
         yield slice(0, X.shape[0]), X
     else:
-        for rows in gen_batches(len(X), _ROWS):
+        for rows in gen_batches(len(X), max(1, _BLOCK_ENTRIES // X.shape[1])):
             yield rows, X[rows]
 
 
