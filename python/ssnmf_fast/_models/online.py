@@ -60,7 +60,8 @@ class BatchStatistics:
     def of(cls, F: Array, found: Statistics) -> BatchStatistics:
         """Return the statistics of one batch, in a form that stays valid if F changes."""
         if found.parts:
-            return cls(found.P, K=found.parts[0].quadratic.gram)
+            ((quadratic, size, _),) = found.parts
+            return cls(found.P, K=None if quadratic.gram is None else quadratic.gram * size)
         ((loss, (P, N)),) = found.sums.items()
         p, q = loss.exponents
         return cls(_times(P, F, -q), a=_times(N, F, -p))

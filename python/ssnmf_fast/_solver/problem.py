@@ -145,7 +145,10 @@ class Problem:
     def _objective_from_P(self) -> tuple[float, float]:
         """Return |Z|^2 - 2 <P, F> + <N, F> and |Z|^2, summed over the terms."""
         below, constant = self.squares()
-        return max(constant - 2 * self.product() + below, 0.0), constant
+        # `views` leaves out the coefficient of a single relation.
+        alone = len(self.relations) == 1 and self.rows not in self.penalties
+        scale = self.relations[0].coefficient if alone else 1.0
+        return scale * max(constant - 2 * self.product() + below, 0.0), scale * constant
 
     def _cancels(self, total: float, constant: float) -> bool:
         return total <= _CANCELS[self.factors[self.rows].dtype] * constant
@@ -155,7 +158,8 @@ class Problem:
         F = self.factors[self.rows]
         constant = below = 0.0
         for view in self.views(self.rows):
-            below += view.coefficient * view.term.form.squares(F, view.G(self._images))
+            size = view.coefficient * view.term.loss.slope / 2
+            below += size * view.term.form.squares(F, view.G(self._images))
             constant += view.coefficient * view.term.constant
         return below, constant
 
@@ -207,7 +211,8 @@ class Problem:
                 else:
                     loss.P(entries, F, G, up)
             if curvature:
-                parts.append(Part(view.term.form.quadratic(G), view.coefficient, G))
+                size = view.coefficient * loss.slope / 2
+                parts.append(Part(view.term.form.quadratic(G), size, G))
             else:
                 loss.N(view.term.form, F, G, Target(N, view.coefficient, further))
         return Statistics(sums, parts)
@@ -221,7 +226,7 @@ class Problem:
         F, support = self.factors[name], self.support.get(name)
         bounds = self._bounds(name)
         self._kept = statistics.P if self._keeps_P and name == self.rows else None
-        self._ready_P = self._kept is not None
+        self._ready_P = self._kept is not None and len(statistics.sums) == 1
         self._value = None
         if not statistics.sums:
             (view,) = self.views(name)

@@ -123,6 +123,9 @@ def squares_of_fit(
     roots = replace(roots, row_lengths=())  # no conjugate gradients in so short a fit
     short_fit(Problem(stored, [Relation(tuple(stored), roots)], support))
     squares = [F[:, :rank].astype(np.float64) ** 2 for F in stored.values()]
+    # The scale of a component that is 0 in one factor is arbitrary in the others.
+    alive = np.all([F.any(axis=0) for F in squares], axis=0)
+    squares = [np.where(alive, F, np.minimum(F, F[:, alive].max(initial=0.0))) for F in squares]
     if not all(F.mean() > 0 for F in squares):
         return None
     return [np.maximum(F, FILLER * F.mean()) for F in squares]
