@@ -149,7 +149,7 @@ _PLAIN: dict[str, type[Penalty]] = {kind.__name__: kind for kind in (L1, L2, Ort
 
 
 def plain_penalties(given: object) -> dict[str, Any]:
-    """Return the penalties of `penalties_of_rows` by name: coefficients, or lists for other classes."""
+    """Return the penalties of `penalties_of_rows` by name: coefficients, or lists of others."""
     found: dict[str, Any] = {}
     for penalty in penalties_of_rows(given, 1):
         kind = type(penalty)
