@@ -51,7 +51,7 @@ class Bound:
 
     def stored(self, F: Array, rank: int, name: str) -> Bound:
         """Return the bound of a penalty for a stored factor: with its type, padded by zeros."""
-        more, parts = (0, F.shape[1] - rank), {}
+        more, parts = (0, F.shape[1] - rank), dict[str, Any]()
         for part, n, padding in (
             ("linear", (), ()),
             ("gram", (rank, rank), (more, more)),
