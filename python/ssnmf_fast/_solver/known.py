@@ -200,6 +200,7 @@ def solve_known_rows(
     """Minimize over the rows of F by steps of a fit; return the number of rows left unsolved."""
     factors, relations = {"S": F, "A": G}, [Relation(("S", "A"), term)]
     problem = Problem(factors, relations, support, penalties={"S": penalties})
+    problem.clear_unobserved()
     moves = mask_of(support["S"], F.shape[1]) if "S" in support else np.ones(F.shape, dtype=bool)
     curvature = problem.descends("S", "hals")
     tol = tol if curvature else max(tol, _FINEST)  # multiplicative steps are too slow for less

@@ -169,6 +169,8 @@ class Orthogonal(Penalty):
         return Bound(gram=self.coefficient * (1 - np.eye(F.shape[1])))
 
 
+VANISHING: set[type[Penalty]] = {L1, L2, Orthogonal}  # at 0, in rows without data
+
 _EDGES_AT_ONCE = 1 << 16
 
 

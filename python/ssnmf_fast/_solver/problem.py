@@ -8,11 +8,12 @@ from typing import TypeAlias
 
 import numpy as np
 
-from .._backend.dispatch import aligned_zeros, kernels
+from .._backend.dispatch import aligned_zeros, kernels, padded
 from .._common.arrays import Array, Factors, Solver, bits_of, mask_of
 from .._data.entries import Target
+from .._data.weight_forms import Separable
 from .descent import Part, descend, multiply
-from .penalties import NONE, Bound, Penalties, value_of
+from .penalties import NONE, VANISHING, Bound, Penalties, value_of
 from .relations import Images, Relation, Statistics, TermView, unreached, value
 from .terms import Loss
 
@@ -289,6 +290,30 @@ class Problem:
         self._ready_P = False
         self._images.forget()
 
+    def clear_unobserved(self, title: Callable[[str], str] | None = None) -> None:
+        """Set rows without an observed entry to 0, where they may move: nothing determines them.
+
+        With `title`, of the data with a last factor, data without any such entry are refused.
+        """
+        seen = {name: np.zeros(len(F), dtype=bool) for name, F in self.factors.items()}
+        for relation in self.relations:
+            for name in relation.names:
+                here = _observed_rows(relation.view(name), self.factors, len(seen[name]))
+                if title is not None and len(here) and not here.any():
+                    raise ValueError(
+                        f"{title(relation.names[-1])} has no observed entry: all are missing, or "
+                        "have weight 0. Check the data and their weights."
+                    )
+                if relation.coefficient > 0 or len(self.views(name)) == 1:
+                    seen[name] |= here
+        for name, F in self.factors.items():
+            kinds = {type(penalty) for penalty in self.penalties.get(name, NONE).listed}
+            if not seen[name].all() and kinds <= VANISHING:
+                moves = self.support.get(name)
+                free = True if moves is None else mask_of(moves, F.shape[1])
+                np.copyto(F, 0, where=~seen[name][:, None] & free)
+        self.forget()
+
     def balance(self, earlier: Factors | None = None) -> None:
         """Balance the scales of components by powers of two, unless they are penalized."""
         if any(self.penalties.values()):
@@ -322,6 +347,18 @@ class Problem:
         for factors in (self.factors, earlier):
             for name, factor in factors.items():
                 np.ldexp(factor, exponents[name], out=factor)
+
+
+def _observed_rows(view: TermView, factors: Factors, n_rows: int) -> Array:
+    """Return which rows of a factor meet an entry with weight."""
+    form = view.term.form
+    plain = isinstance(form, Separable) and all(vector is None for vector in form.vectors)
+    if plain or view.map is not None:
+        return np.ones(n_rows, dtype=bool)
+    ones = {k: padded(np.ones((len(factors[k]), 1)), factors[k].dtype) for k in view.far}
+    sums = np.zeros((n_rows, ones[view.far[0]].shape[1]), dtype=factors[view.far[0]].dtype)
+    form.power(0, sums, view.G(Images(ones)), Target(sums))
+    return np.asarray(sums[:, 0] > 0)
 
 
 def drifts(relations: Sequence[Relation], largest_of: Callable[[str], Array]) -> dict[str, Array]:
