@@ -11,7 +11,6 @@ import numpy as np
 from .._backend.dispatch import aligned_zeros, kernels, padded
 from .._common.arrays import Array, Factors, Solver, bits_of, mask_of
 from .._data.entries import Target
-from .._data.weight_forms import Separable
 from .descent import Part, descend, multiply
 from .penalties import NONE, VANISHING, Bound, Penalties, value_of
 from .relations import Images, Relation, Statistics, TermView, unreached, value
@@ -23,6 +22,9 @@ Workspaces = dict[Loss, tuple[Array, Array]]
 _CANCELS = {np.dtype(np.float32): 1e-2, np.dtype(np.float64): 1e-6}
 _MOST_FACE_STEPS = 16  # of conjugate gradients, before the last sweep
 _SHARE_OF_STEPS = 1 / 3  # of the arithmetic of a product with the data
+UNOBSERVED = (
+    "{} has no observed entry: all are missing, or have weight 0. Check the data and their weights."
+)
 _SWEEPS = 2  # of coordinate descent for every product with the data
 _DRIFT = 20  # binary orders of magnitude between the two sides of a component
 _RELAXATION = 0.9  # of multiplicative steps: more does not help, and 1 might not converge
@@ -300,10 +302,7 @@ class Problem:
             for name in relation.names:
                 here = _observed_rows(relation.view(name), self.factors, len(seen[name]))
                 if title is not None and len(here) and not here.any():
-                    raise ValueError(
-                        f"{title(relation.names[-1])} has no observed entry: all are missing, or "
-                        "have weight 0. Check the data and their weights."
-                    )
+                    raise ValueError(UNOBSERVED.format(title(relation.names[-1])))
                 if relation.coefficient > 0 or len(self.views(name)) == 1:
                     seen[name] |= here
         for name, F in self.factors.items():
@@ -352,8 +351,8 @@ class Problem:
 def _observed_rows(view: TermView, factors: Factors, n_rows: int) -> Array:
     """Return which rows of a factor meet an entry with weight."""
     form = view.term.form
-    plain = isinstance(form, Separable) and all(vector is None for vector in form.vectors)
-    if plain or view.map is not None:
+    equal = form.separable and all(form.view(k).equal_rows for k in range(len(view.term.shape)))
+    if equal or view.map is not None:
         return np.ones(n_rows, dtype=bool)
     ones = {k: padded(np.ones((len(factors[k]), 1)), factors[k].dtype) for k in view.far}
     sums = np.zeros((n_rows, ones[view.far[0]].shape[1]), dtype=factors[view.far[0]].dtype)
