@@ -300,18 +300,22 @@ class Problem:
         seen = {name: np.zeros(len(F), dtype=bool) for name, F in self.factors.items()}
         for relation in self.relations:
             for name in relation.names:
-                here = _observed_rows(relation.view(name), self.factors, len(seen[name]))
+                here = observed_rows(relation.view(name), self.factors, len(seen[name]))
                 if title is not None and len(here) and not here.any():
                     raise ValueError(UNOBSERVED.format(title(relation.names[-1])))
                 if relation.coefficient > 0 or len(self.views(name)) == 1:
                     seen[name] |= here
-        for name, F in self.factors.items():
-            kinds = {type(penalty) for penalty in self.penalties.get(name, NONE).listed}
-            if not seen[name].all() and kinds <= VANISHING:
-                moves = self.support.get(name)
-                free = True if moves is None else mask_of(moves, F.shape[1])
-                np.copyto(F, 0, where=~seen[name][:, None] & free)
-        self.forget()
+        for name, rows in seen.items():
+            self.clear(name, rows)
+
+    def clear(self, name: str, seen: Array) -> None:
+        """Set rows of a factor to 0, except those seen, unless a penalty determines them."""
+        kinds = {type(penalty) for penalty in self.penalties.get(name, NONE).listed}
+        if not seen.all() and kinds <= VANISHING:
+            F, moves = self.factors[name], self.support.get(name)
+            free = True if moves is None else mask_of(moves, F.shape[1])
+            np.copyto(F, 0, where=~seen[:, None] & free)
+            self.forget()
 
     def balance(self, earlier: Factors | None = None) -> None:
         """Balance the scales of components by powers of two, unless they are penalized."""
@@ -348,7 +352,7 @@ class Problem:
                 np.ldexp(factor, exponents[name], out=factor)
 
 
-def _observed_rows(view: TermView, factors: Factors, n_rows: int) -> Array:
+def observed_rows(view: TermView, factors: Factors, n_rows: int) -> Array:
     """Return which rows of a factor meet an entry with weight."""
     form = view.term.form
     equal = form.separable and all(form.view(k).equal_rows for k in range(len(view.term.shape)))
