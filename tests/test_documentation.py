@@ -43,6 +43,27 @@ def test_the_files_that_a_page_names_exist(page):
     assert [path for path in sorted(named) if not (ROOT / path).exists()] == []
 
 
+# Names before the files that have them: "`a` or `b` (`file`)", "`a` of `file`".
+OF_FILES = re.compile(
+    r"((?:`@?\w+`(?: and| or)?\s+)+)(?:of |in |\()((?:`[\w/]+/[\w.]+`(?:,\s+| and )?)+)"
+)
+
+
+@pytest.mark.parametrize("page", ["contributing", "design"])
+def test_the_names_of_a_page_exist(page):
+    """Names before a file are words of it; names with an underscore exist in some source."""
+    text = (DOCS / "developer" / f"{page}.md").read_text(encoding="utf-8")
+    sources = [*PACKAGE.rglob("*.py"), *(ROOT / "tests").rglob("*.py")]
+    every = {word for path in sources for word in re.findall(r"\w+", path.read_text("utf-8"))}
+    missing = set(re.findall(r"`@?(\w*_\w*)`", text)) - every
+    for names, files in OF_FILES.findall(text):
+        inside = [ROOT / path for path in re.findall(r"`([^`]+)`", files)]
+        found = " ".join(path.read_text("utf-8") for path in inside if path.is_file())
+        words = set(re.findall(r"\w+", found)) if found else every
+        missing |= set(re.findall(r"`@?(\w+)`", names)) - words
+    assert sorted(missing) == []
+
+
 def test_the_page_of_the_papers_names_what_exists():
     """Functions, classes and parameters of the package, and scripts of the benchmarks."""
     scripts = {path.stem for path in (ROOT / "benchmarks").rglob("*.py")}

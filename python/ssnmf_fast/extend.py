@@ -8,7 +8,7 @@ evaluates the objective of :func:`ssnmf_fast.factorize` at given factors.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -76,6 +76,16 @@ def relation(
     return Relation((rows, columns), term, check_real(coefficient, "coefficient"))
 
 
+def _by_factor(given: Any, argument: str, factors: Collection[str]) -> Mapping[str, Any]:
+    """Return a given mapping from names of factors; None becomes an empty one."""
+    if not isinstance(given, Mapping | None):
+        expected = f"a mapping from names of factors, {sorted(factors)}"
+        raise TypeError(f"{argument} must be {expected}; got {given!r:.100}.")
+    if unknown := [name for name in given or {} if name not in factors]:
+        raise ValueError(f"{argument} has {unknown}; expected names of factors, {sorted(factors)}.")
+    return given or {}
+
+
 def fit(
     relations: Sequence[Relation],
     *,
@@ -114,6 +124,8 @@ def fit(
     if not relations or not all(isinstance(one, Relation) for one in relations):
         expected = "a sequence of at least one extend.relation(...)"
         raise ValueError(f"relations must be {expected}; got {relations!r:.100}.")
+    if not any(r.coefficient > 0 for r in relations):
+        raise ValueError("the coefficients of all relations are 0; give one of them above 0.")
     rng = check_random_state(random_state)
     sizes: dict[str, tuple[int, float]] = {}
     for r in relations:
@@ -127,17 +139,15 @@ def fit(
     if len(dtypes) > 1:
         raise TypeError("the data of all relations must have one dtype, float32 or float64.")
     (dtype,) = dtypes
+    given, starts = _by_factor(penalties, "penalties", sizes), _by_factor(init, "init", sizes)
     factors = {}
     for name, (n, level) in sizes.items():
-        if init is not None and name in init:
+        if name in starts:
             of = "rows x components"
-            start = check_factor(init[name], f"init[{name!r}]", (n, rank), dtype, of)
+            start = check_factor(starts[name], f"init[{name!r}]", (n, rank), dtype, of)
         else:
             start = 2 * level * rng.random((n, rank))
         factors[name] = padded(start, dtype)
-    given = penalties or {}
-    if unknown := sorted(set(given) - set(factors)):
-        raise ValueError(f"penalties has {unknown}; expected names of factors, {sorted(factors)}.")
     penalized = {
         name: Penalties(listed, rank)
         for name, one in given.items()
@@ -145,6 +155,8 @@ def fit(
     }
     require_scale(penalized, [r.names for r in relations if r.coefficient > 0])
     problem = problem_kind(relations)(factors, relations, penalties=penalized)
+
+    problem.clear_unobserved(lambda last: f"the relation with {last!r}")
 
     def shown() -> dict[str, Array]:
         return {name: F[:, :rank] for name, F in factors.items()}

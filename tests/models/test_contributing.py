@@ -12,6 +12,7 @@ from problems import data, filled, weighted
 
 import ssnmf_fast as sf
 from ssnmf_fast import extend
+from ssnmf_fast._solver.losses import BetaDivergence
 
 
 class Elastic(extend.Loss):
@@ -191,6 +192,81 @@ def test_a_model_of_one_relation_is_factorize():
     )
     np.testing.assert_array_equal(here.factors["S"], there.S)
     np.testing.assert_array_equal(here.factors["A"].T, there.A)
+
+
+class Half(extend.Loss):
+    """Half the squared errors, which Gram matrices describe."""
+
+    name, powers, exponents, quadratic = "half", (0, 1), (1.0, 0.0), True
+
+    def constant(self, z, w):
+        return float(np.sum((1 if w is None else w) * z**2)) / 2
+
+    def value(self, term, F, G):
+        P, N = np.empty_like(F), np.empty_like(F)
+        term.entries.power(0, F, G, extend.Target(P))
+        term.form.power(1, F, G, extend.Target(N))
+        return term.constant + float(np.sum(F * N)) / 2 - float(np.sum(F * P))
+
+
+@each("loss", ["frobenius", "kullback-leibler", 1.5, "elastic", "half"])
+@each("solver", ["auto", "mm", "hals"])
+def test_a_coefficient_of_the_only_relation_scales_the_objective(loss, solver):
+    extend.register_loss(Half())
+    X = np.random.default_rng(3).random((20, 12)) + 0.1
+    for penalized in (None, dict.fromkeys("SA", sf.penalties.L2(0.1))):
+        fits = []
+        for size in (1.0, 5.0, 0.01):
+            scaled = penalized and {k: one.times(size) for k, one in penalized.items()}
+            relation = extend.relation("S", "A", X, loss=loss, coefficient=size)
+            options = {"n_components": 3, "solver": solver, "random_state": 0, "max_iter": 30}
+            fits.append(extend.fit([relation], penalties=scaled, tol=0, **options))
+            history = np.array([value for _, value in fits[-1].objective]) / size
+            np.testing.assert_allclose(history, [v for _, v in fits[0].objective], rtol=1e-7)
+            np.testing.assert_allclose(fits[-1].factors["S"], fits[0].factors["S"], atol=1e-5)
+
+
+@each("losses", [("frobenius", "half"), ("half", "frobenius"), ("half", "half")])
+@each("solver", ["auto", "hals", "mm"])
+@each("dtype", [np.float32, np.float64])
+def test_different_quadratic_losses_are_summed(losses, solver, dtype):
+    extend.register_loss(Half())
+    rng = np.random.default_rng(5)
+    tables = {"A": rng.random((30, 12)).astype(dtype), "B": rng.random((30, 8)).astype(dtype)}
+    pairs = zip(tables.items(), losses, strict=True)
+    model = [extend.relation("S", name, X, loss=loss) for (name, X), loss in pairs]
+    fit = extend.fit(model, n_components=3, solver=solver, random_state=0, tol=0, max_iter=60)
+    values = [value for _, value in fit.objective]
+    assert max(np.diff(values)) <= 1e-5 * values[0]
+    sizes = [1 if loss == "frobenius" else 0.5 for loss in losses]
+    errors = [((X - fit.factors["S"] @ fit.factors[k].T) ** 2).sum() for k, X in tables.items()]
+    assert values[-1] == pytest.approx(np.dot(sizes, errors), rel=1e-5)
+
+
+def test_a_loss_object_is_known_to_receipts_and_files(tmp_path):
+    X = np.random.default_rng(6).random((12, 8)) + 0.1
+    for loss in (Elastic(), BetaDivergence(0.5)):
+        model = sf.NMF(2, loss=extend.register_loss(loss), random_state=0).fit(X)
+        assert sf.verify(model, X).ok
+        sf.save(model, tmp_path / "model.npz")
+        again = sf.load(tmp_path / "model.npz")
+        np.testing.assert_array_equal(again.transform(X), model.transform(X))
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"init": {"s": np.ones((4, 2))}}, r"init has \['s'\]; expected names of factors"),
+        ({"penalties": {"s": sf.penalties.L1(1)}}, r"penalties has \['s'\]; expected names"),
+        ({"penalties": sf.penalties.L1(1)}, "penalties must be a mapping from names of factors"),
+        ({"init": [np.ones((4, 2))]}, "init must be a mapping from names of factors"),
+        ({"coefficient": 0}, "the coefficients of all relations are 0"),
+    ],
+)
+def test_what_a_model_does_not_have_is_refused(given, message):
+    relation = extend.relation("S", "A", np.ones((4, 3)), coefficient=given.pop("coefficient", 1))
+    with pytest.raises((TypeError, ValueError), match=message):
+        extend.fit([relation], n_components=2, **given)
 
 
 class Unfolded(extend.Term):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 import warnings
 
 import numpy as np
@@ -184,3 +185,20 @@ def test_betas_of_rows_without_data():
     X = np.array([[0.0, 0.0], [np.nan, np.nan], [1.0, 2.0]])
     S = sf.represent(X, np.eye(2), loss=1.5)
     np.testing.assert_allclose(S, [[0, 0], [0, 0], [1, 2]], rtol=1e-5)
+
+
+def test_a_component_on_missing_entries_takes_the_memory_of_a_portion_of_rows():
+    """Rows in which sums would cancel are listed entry by entry."""
+    rng = np.random.default_rng(0)
+    n, m = 800, 5000
+    X = sp.random_array((n, m), density=1e-3, rng=rng, format="csr")
+    A = rng.random((2, m))
+    A[0, 1:] = A[1, 0] = 0
+    first = sp.csr_array((np.ones(n), (np.arange(n), np.zeros(n, dtype=int))), shape=(n, m))
+    tracemalloc.start()
+    S = sf.represent(X, A, X_weights=sf.weights.missing(first), n_threads=1)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 80 * 2**20  # all rows at once take 260 MB
+    np.testing.assert_allclose(S[:, 1], (X @ A[1]) / (A[1] @ A[1]), rtol=1e-6)
+    assert not S[:, 0].any()

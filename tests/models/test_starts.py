@@ -201,3 +201,50 @@ def test_threads_are_shared_out(given, fits, jobs, threads):
 def test_there_is_a_job():
     with pytest.raises(ValueError, match="n_jobs must be at least 1"):
         sf.choose_rank(DENSE, [2], n_jobs=0, n_threads=2)
+
+
+OBSERVED = RNG.random((24, 10)) < 0.6
+ROWS, COLUMNS = (np.arange(n) != 2 for n in (24, 10))
+FEW = {"max_iter": 3, "tol": 0, "random_state": 0, "n_threads": 1}
+
+
+def matrices_with_weights(last):
+    """Yield data with a value where weights are 0, and the weights."""
+    X = 0.1 + np.random.default_rng(1).random((24, 10))
+    forms = {
+        sf.weights.observed(OBSERVED): OBSERVED,
+        sf.weights.missing(~OBSERVED): OBSERVED,
+        sf.weights.outer(ROWS * 2.0, COLUMNS): np.outer(ROWS, COLUMNS),
+    }
+    for weights, seen in [*forms.items(), (OBSERVED * 1.0, OBSERVED)]:
+        for make in (np.asarray, sp.csr_array):
+            yield make(np.where(seen, X, last)), weights
+
+
+def fits_of_matrices(last, init):
+    y = np.arange(24) % 3
+    for X, weights in matrices_with_weights(last):
+        if init != "labels":
+            yield sf.factorize(X, n_components=3, X_weights=weights, init=init, **FEW).A
+            yield sf.NMF(3, init=init, **FEW).partial_fit(X, X_weights=weights).components_
+        model = sf.SSNMFClassifier(3, init=init, readout="joint", **FEW)
+        yield model.fit(X, y, X_weights=weights).components_
+
+
+def fits_of_tensors(last, init):
+    X, places = 0.1 + np.arange(240.0).reshape(24, 5, 2) % 7, OBSERVED.reshape(24, 5, 2)
+    modes = [ROWS * 2.0, None, None]
+    forms = [(places * 1.0, places), (modes, np.broadcast_to(ROWS[:, None, None], X.shape))]
+    for weights, seen in forms:
+        Z = np.where(seen, X, last)
+        yield sf.factorize_tensor(Z, n_components=2, X_weights=weights, init=init, **FEW).factors[1]
+
+
+@each("init", ["random", "least-squares", "nndsvda", "random-acol", "labels", "svd", "auto"])
+def test_starts_do_not_read_entries_without_weight(init):
+    fits = fits_of_tensors if init == "svd" else fits_of_matrices
+    for one, other in zip(fits(0.3, init), fits(100.0, init), strict=True):
+        np.testing.assert_array_equal(one, other)
+    if init == "auto":
+        for one, other in zip(fits_of_tensors(0, init), fits_of_tensors(1e3, init), strict=True):
+            np.testing.assert_array_equal(one, other)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import pickle
 
 import numpy as np
 import problems
@@ -400,3 +401,64 @@ def test_the_objective_takes_components_that_are_far_apart_in_scale():
     given = {"S": penalties.L2(1e-12)}
     found = sf.extend.objective(X, S * sizes, A / sizes[:, None], penalties=given)
     np.testing.assert_allclose(found, 5e-12 * np.sum((S * sizes) ** 2), rtol=1e-9)
+
+
+class Near(penalties.Penalty):
+    """``sum (f - to)^2``, with a constructor of its own.
+
+    Parameters
+    ----------
+    to : float
+        Where entries should be.
+    """
+
+    bounds_scale = True
+
+    def __init__(self, coefficient, to=0.1, **wrong):
+        super().__init__(coefficient)
+        vars(self).update(to=to, wrong=wrong)
+
+    def value(self, F):
+        return self.coefficient * float(((F - self.to) ** 2).sum())
+
+    def bound(self, F):
+        up = np.full(F.shape, self.coefficient * self.to)
+        return penalties.Bound(
+            **{"gram": self.coefficient * np.eye(F.shape[1]), "up": up} | self.wrong
+        )
+
+
+@each("loss", ["frobenius", "kullback-leibler", 1.5])
+@each("dtype", [np.float32, np.float64])
+def test_a_penalty_from_outside_acts_everywhere(loss, dtype, tmp_path):
+    X = np.random.default_rng(0).random((20, 8)).astype(dtype) + dtype(0.1)
+    own, given = Near(0.05), {"loss": loss, "random_state": 0, "n_threads": 1}
+    model = sf.NMF(3, penalties=own, **given, max_iter=2000, tol=1e-7).fit(X)
+    assert max(np.diff([value for _, value in model.objective_])) <= 1e-6 * model.objective_[0][1]
+    assert sf.verify(model, X).ok
+    S = pickle.loads(pickle.dumps(model)).transform(X)
+    np.testing.assert_allclose(S, model.representation_, atol=0.05)
+    np.testing.assert_array_equal(S, sf.represent(X, model.components_, loss=loss, penalties=own))
+    with pytest.raises(TypeError, match=r"test_penalties\.Near cannot be saved"):
+        sf.save(model, tmp_path / "model.npz")
+    fixed = sf.factorize(X, n_components=2, fixed_components=X[:1], penalties=own, **given)
+    tensor = sf.factorize_tensor(X.reshape(4, 5, 8), n_components=2, penalties=own, **given)
+    for fit in (fixed, tensor):
+        assert fit.objective[-1][1] < fit.objective[0][1]
+    with pytest.raises(ValueError, match="penalties are not supported for batches"):
+        sf.NMF(3, penalties=own).partial_fit(X)
+    chosen = sf.choose_rank(X, [1, 2], estimator=sf.NMF(penalties=own, **given))
+    assert chosen.rank in (1, 2)
+    for wrong in ({"up": np.ones(3)}, {"gram": -np.eye(3)}, {"linear": -1.0}, {"rows": [np.nan]}):
+        with pytest.raises(ValueError, match=f"bound of Near has {next(iter(wrong))} "):
+            sf.NMF(3, penalties=Near(0.05, **wrong), **given).fit(X)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_dead_component_of_the_start_does_not_scale_the_others(dtype):
+    X = np.zeros((5, 2), dtype)
+    X[1] = 0.0486, 0.27004  # rounding of float32 leaves 0 in one factor, and 1e9 in the other
+    given = {0: [penalties.Temporal(0.01), penalties.L2(1e-8)], 1: penalties.L1(0.001)}
+    options = {"loss": "kullback-leibler", "init": "least-squares", "penalties": given}
+    fit = sf.factorize_tensor(X, n_components=5, random_state=5, max_iter=0, **options)
+    assert fit.objective[0][1] < 1e3

@@ -108,3 +108,12 @@ def test_a_callback_that_asks_for_residuals_changes_nothing():
         assert asked.objective == plain.objective
         assert asked.receipt == plain.receipt
         assert seen[-1] == asked.receipt.residual < seen[0]
+
+
+def test_a_state_that_is_kept_does_not_compute_the_residual_of_another_iteration():
+    for call in (fit, lambda **given: sf.factorize_tensor(X, n_components=2, **given)):
+        kept = []
+        call(callback=kept.append)
+        for state in kept:
+            with pytest.raises(RuntimeError, match=f"moved on from iteration {state.iteration};"):
+                state.residual  # noqa: B018

@@ -115,9 +115,13 @@ class Entries(ABC):
     def csr_rows(self, rows: slice) -> Csr:
         """Some rows as indptr, indices and values."""
 
+    def slices(self, n_rows: int) -> Iterator[slice]:
+        """Cut all rows into portions for :meth:`csr_rows`."""
+        return row_slices(n_rows)
+
     def listed(self, n_rows: int, G: Any) -> Iterator[tuple[slice, Csr, Array]]:
         """Yield all rows by blocks: as :meth:`csr_rows`, with the G for its columns."""
-        for rows in row_slices(n_rows):
+        for rows in self.slices(n_rows):
             yield rows, self.csr_rows(rows), G
 
     def dense(self, rows: slice, n_columns: int) -> Array:

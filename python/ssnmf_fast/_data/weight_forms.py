@@ -7,7 +7,7 @@ of F, the products of the rows of several.  Each form has a view for every facto
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from math import prod
@@ -22,7 +22,7 @@ from .._common.arrays import Array, Matrix
 from .arrays import with_values
 from .entries import Csr, DenseEntries, Entries, SparseEntries, Target
 from .tensor_entries import SparseTensorEntries
-from .tensors import Coordinates, RowProducts, Rows, SparseTensor, factors_of
+from .tensors import RowProducts, Rows, factors_of
 
 _MOST_PLACES = 1 << 40
 _AT_ONCE = 1 << 15  # weights of a row in memory
@@ -232,7 +232,7 @@ class Listed(WeightForm):
         self.entries.power(exponent, F, G, to)
 
 
-_PRESENT_ENTRIES = 1 << 22  # weights in memory where they are summed one by one
+_PRESENT_ENTRIES = 1 << 20  # weights in memory where they are summed one by one
 
 
 @dataclass(frozen=True)
@@ -269,42 +269,23 @@ class MissingEntries(WeightForm):
         return float(self.whole.total(shape) - self.missing.total())
 
     def dense(self, rows: slice, G: Rows) -> Array:
-        return self._present(np.arange(rows.start, rows.stop), G)
+        return self.present(np.arange(rows.start, rows.stop), G)
 
     def quadratic(self, G: Rows) -> Quadratic:
-        part, (indptr, others, values) = self.whole.quadratic(G), self._parts()
-        there = np.empty((len(indptr) - 1, G.shape[1]), dtype=G.dtype)
+        part = self.whole.quadratic(G)
+        there = np.empty((len(self.parts()[0]) - 1, G.shape[1]), dtype=G.dtype)
         squares = tuple(map(np.square, factors_of(G)))
         far = RowProducts(squares) if isinstance(G, RowProducts) else squares[0]
         doubtful = self._difference(0, None, far, there)
         if not doubtful.any():
             return Quadratic(part.gram, part.rows, self._negative)
-        # Rows whose difference would cancel list the present entries instead.
-        lengths = tuple(map(len, factors_of(G)))
-        row = np.repeat(np.arange(len(there)), np.diff(indptr))
-        sure = ~doubtful[row]
-        places, signed = [np.vstack([row, others])[:, sure]], [-values[sure]]
-        for rows in self._portions(np.flatnonzero(doubtful), prod(lengths)):
-            present = self._present(rows, G)
-            line, column = np.nonzero(present)
-            places.append(np.vstack([rows[line], *np.unravel_index(column, lengths)]))
-            signed.append(present[line, column])
-        order = np.argsort(np.concatenate([place[0] for place in places]), kind="stable")
-        every = np.concatenate(places, axis=1)[:, order].astype(np.int32)
-        tensor = SparseTensor(
-            Coordinates(every, (len(there), *lengths)), np.concatenate(signed)[order]
-        )
         scale = np.where(doubtful, 0, 1 if part.rows is None else part.rows).astype(G.dtype)
-        entries: Entries = SparseTensorEntries(tensor, self.threads)
-        if not self.missing.by_factors:
-            csr = tensor.values, every[1], tensor.unfolded(0)[0]
-            entries = SparseEntries(sp.csr_array(csr, (len(there), *lengths)), self.threads)
-        return Quadratic(part.gram, scale, entries)
+        return Quadratic(part.gram, scale, SignedEntries(self, doubtful, G))
 
     def power(self, exponent: float, F: Array, G: Rows, to: Target) -> None:
         rest = np.empty_like(to.out)
         doubtful = np.flatnonzero(self._difference(exponent, F, G, rest))
-        empty = np.diff(self._parts()[0]) == G.shape[0]
+        empty = np.diff(self.parts()[0]) == G.shape[0]
         rest[empty] = 0
         by_rows = isinstance(G, RowProducts)  # a row of a tensor may have too many places
         step = _AT_ONCE if by_rows else G.shape[0]
@@ -312,7 +293,7 @@ class MissingEntries(WeightForm):
             block = np.zeros((len(rows), rest.shape[1]), dtype=rest.dtype)
             for first in range(0, G.shape[0], step):
                 last = min(first + step, G.shape[0])
-                present = DenseEntries(self._present(rows, G, first, last), self.threads)
+                present = DenseEntries(self.present(rows, G, first, last), self.threads)
                 part = Target(block, 1.0, accumulate=True)
                 present.power(exponent, F[rows], G[first:last], part)
             rest[rows] = block
@@ -322,7 +303,7 @@ class MissingEntries(WeightForm):
         else:
             to.out[...] = rest
 
-    def _parts(self) -> Csr:
+    def parts(self) -> Csr:
         """Return pointers, indices in the other modes and values of the missing entries."""
         if isinstance(self.missing, SparseTensorEntries):
             return self.missing.parts()
@@ -351,9 +332,9 @@ class MissingEntries(WeightForm):
         at_once = 1 if single else max(1, _PRESENT_ENTRIES // n_columns)
         return [rows[begin : begin + at_once] for begin in range(0, len(rows), at_once)]
 
-    def _present(self, rows: Array, G: Rows, first: int = 0, last: int | None = None) -> Array:
+    def present(self, rows: Array, G: Rows, first: int = 0, last: int | None = None) -> Array:
         """Return the weights of some rows, from one column to another, as an array."""
-        indptr, others, values = self._parts()
+        indptr, others, values = self.parts()
         lengths = tuple(map(len, factors_of(G)))
         shape = len(indptr) - 1, *lengths
         weights = self.whole.present(rows, shape, values.dtype, slice(first, last))
@@ -364,6 +345,57 @@ class MissingEntries(WeightForm):
         inside = (columns >= 0) & (columns < weights.shape[1])
         weights[np.repeat(np.arange(len(rows)), counts)[inside], columns[inside]] = 0
         return weights
+
+
+class SignedEntries(SparseEntries):
+    """Minus the missing entries; in rows where that would cancel, the present entries instead.
+
+    Rows are made when they are read, by portions, because they may have all places.
+    """
+
+    def __init__(self, form: MissingEntries, doubtful: Array, G: Rows) -> None:
+        self.form, self.doubtful, self.G, self.threads = form, doubtful, G, form.threads
+        self.lengths = tuple(map(len, factors_of(G)))
+
+    @property
+    def matrix(self) -> sp.csr_array:
+        indptr, columns, values = self.csr_rows(slice(0, len(self.doubtful)))
+        return sp.csr_array((values, columns, indptr), (len(indptr) - 1, prod(self.lengths)))
+
+    def slices(self, n_rows: int) -> Iterator[slice]:
+        most = max(1, _PRESENT_ENTRIES // prod(self.lengths))
+        before, end = np.concatenate([[0], np.cumsum(self.doubtful)]), 0
+        while end < n_rows:
+            begin, last = end, before[end] + most
+            end = min(int(np.searchsorted(before, last, "right")) - 1, n_rows, begin + _AT_ONCE)
+            yield slice(begin, end)
+
+    def csr_rows(self, rows: slice) -> Csr:
+        indptr, others, values = self.form.parts()
+        indptr, entries = (
+            indptr[rows.start : rows.stop + 1],
+            slice(*indptr[[rows.start, rows.stop]]),
+        )
+        doubtful, shape = self.doubtful[rows], (rows.stop - rows.start, prod(self.lengths))
+        columns = np.ravel_multi_index(tuple(others[:, entries]), self.lengths)
+        signed = np.where(np.repeat(doubtful, np.diff(indptr)), 0, -values[entries])
+        sure = sp.csr_array((signed, columns, indptr - entries.start), shape)
+        sure.eliminate_zeros()
+        chosen, counts = np.flatnonzero(doubtful), np.zeros(len(indptr), dtype=np.int64)
+        present = sp.csr_array(self.form.present(rows.start + chosen, self.G))
+        counts[1 + chosen] = np.diff(present.indptr)
+        more = sp.csr_array((present.data, present.indices, np.cumsum(counts)), shape)
+        both = sp.csr_array(sure + more)
+        return both.indptr, both.indices, both.data
+
+    def listed(self, n_rows: int, G: Any) -> Iterator[tuple[slice, Csr, Array]]:
+        for rows in self.slices(n_rows):
+            indptr, columns, values = self.csr_rows(rows)
+            if not isinstance(G, RowProducts):
+                yield rows, (indptr, columns, values), G
+                continue
+            here = G.at(np.array(np.unravel_index(columns, self.lengths)))
+            yield rows, (indptr, np.arange(len(columns), dtype=np.int32), values), here
 
 
 @dataclass(frozen=True)

@@ -74,6 +74,7 @@ class Fits(Generic[Result]):
         moves = self.known.moves(factors)
         support = stay | {name: T & stay.get(name, T) for name, T in moves.items()}
         problem = problem_kind(related)(factors, related, support, penalties=self.penalized)
+        problem.clear_unobserved(_title)
         if self._refuses_zeros and stay and problem.unreached() > 0:
             raise ValueError(
                 "init has zeros, which stay, where X or labels are positive: the Kullback-Leibler "
@@ -85,6 +86,13 @@ class Fits(Generic[Result]):
         settings |= {"random_state": seed, "zeros_stay": ",".join(sorted(stay))}
         fingerprint = self.fingerprint, self.prints
         return with_receipt(result, run, self.threads, *fingerprint, settings)
+
+
+def _title(last: str) -> str:
+    """Return the argument with the data of a relation, from the name of its last factor."""
+    if last[0] != "B":
+        return "feature_labels" if last == "C" else "X"
+    return f"y[{last[1:]}]" if last[1:] else "y"
 
 
 @dataclass(eq=False, kw_only=True)

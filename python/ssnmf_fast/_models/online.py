@@ -23,7 +23,7 @@ from .._solver.descent import Part, descend, multiply
 from .._solver.known import Known
 from .._solver.losses import FROBENIUS, loss_named
 from .._solver.penalties import PenaltiesLike
-from .._solver.problem import Problem
+from .._solver.problem import UNOBSERVED, Problem
 from .._solver.relations import Relation, Statistics, mode_names
 from .._solver.result import sizes_of
 from .._solver.starts import start
@@ -61,7 +61,8 @@ class BatchStatistics:
     def of(cls, F: Array, found: Statistics) -> BatchStatistics:
         """Return the statistics of one batch, in a form that stays valid if F changes."""
         if found.parts:
-            return cls(found.P, K=found.parts[0].quadratic.gram)
+            ((quadratic, size, _),) = found.parts
+            return cls(found.P, K=None if quadratic.gram is None else quadratic.gram * size)
         ((loss, (P, N)),) = found.sums.items()
         p, q = loss.exponents
         return cls(_times(P, F, -q), a=_times(N, F, -p))
@@ -262,6 +263,8 @@ def learn_batch(
         X = X.astype(online.factors["A"].dtype, copy=False)
     X = check_data(X, threads)
     data, labels = terms(X, y, loss, supervision_loss, X_weights, y_weights, threads)
+    if X.shape[0] and not data.form.total(data.shape) > 0:
+        raise ValueError(UNOBSERVED.format("X"))
     known = Known.of(X.shape, rank, X.dtype, A_support=A_support, fixed_components=fixed_components)
     if penalties:
         raise ValueError("penalties are not supported for batches; leave them out, or use fit.")

@@ -16,7 +16,7 @@ from .._data.fingerprint import data_fingerprint
 from .._data.tensors import check_tensor
 from .._solver.build import tensor_relations
 from .._solver.loop import Optimality, Run
-from .._solver.losses import loss_named
+from .._solver.losses import loss_named, name_of
 from .._solver.problem import Problem
 from .._solver.result import Factorization, Receipt, TensorFactorization, fingerprints, parts_of
 from .represent import problem_at
@@ -152,6 +152,7 @@ def with_receipt(
 
 def plain(one: object) -> Any:
     """Return a setting as text or a number; "given" for others, such as arrays of a start."""
+    one = name_of(one)
     if one is None or isinstance(one, (str, bool)):
         return one
     if isinstance(one, Integral):

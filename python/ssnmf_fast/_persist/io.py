@@ -20,6 +20,7 @@ from .._common.saved import COUNT, HEADER, NpzReader, Saved, Table
 from .._common.text import short
 from .._data.arrays import check_dtype, read_csr
 from .._models.factorize import Factorization, TensorFactorization
+from .._solver.losses import name_of
 from .._version import __version__
 from ..completion._result import Completion
 
@@ -285,6 +286,12 @@ def _taken_apart(model: Any) -> tuple[dict[str, Any], dict[str, Array]]:
     if _class_of(name) is not kind:
         names = ", ".join(sorted(_classes()))
         raise TypeError(f"A {name} cannot be saved; expected one of {names}, fitted.")
+    own = [name for name in getattr(model, "sample_penalties_", ()) if "." in name]
+    if own:
+        raise TypeError(
+            f"A {name} with the penalty {own[0]} cannot be saved: files hold no classes. Use the "
+            "penalties of ssnmf_fast.penalties, or pickle the model."
+        )
     kept = [key for key in _table(kind) if hasattr(model, key)]
     lost = [key for key in vars(model) if key[-1] == "_" and key[0] != "_" and key not in kept]
     if lost:
@@ -353,7 +360,7 @@ def _parameters(model: Any) -> dict[str, Any]:
     if given.get("dtype") is not None:
         given["dtype"] = check_dtype(given["dtype"]).name
     plain: dict[str, Any] = {}
-    for key, value in given.items():
+    for key, value in ((key, name_of(value)) for key, value in given.items()):
         if _is_estimator(value) and _class_of(type(value).__name__) is type(value):
             plain[key] = {"class": type(value).__name__, "parameters": _parameters(value)}
         elif isinstance(value, (*SCALARS, np.generic)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -10,7 +11,6 @@ import scipy.sparse as sp
 
 from .._backend.dispatch import kernels
 from .._common.arrays import Array, mask_of
-from .._data.entries import row_slices
 from .._data.weight_forms import Quadratic
 from .penalties import Bound
 
@@ -61,7 +61,9 @@ def descend(
                 F[unused if support is None else unused & mask_of(support, F.shape[1])] = 0
         return
     G = patterns[0].G if len(patterns) == 1 else np.concatenate([p.G for p in patterns])
-    for rows in row_slices(len(F)):
+    portions = [e.slices(len(F)) for e in (p.quadratic.entries for p in parts) if e is not None]
+    ends = np.unique([0, *(rows.stop for slices in portions for rows in slices)]).tolist()
+    for rows in itertools.starmap(slice, itertools.pairwise(ends)):
         scale = None if scales is None else np.ascontiguousarray(scales[:, rows])
         pattern = *_stacked(patterns, rows, F.dtype), G
         target = P[rows], F[rows], None if support is None else support[rows]

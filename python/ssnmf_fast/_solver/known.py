@@ -145,12 +145,18 @@ def penalties_of_rows(given: object, n_features: int) -> tuple[Penalty, ...]:
     return tuple(penalty for penalty in active if penalty.by_rows)
 
 
-def plain_penalties(given: object) -> dict[str, float]:
-    """Return the coefficients of the penalties of `penalties_of_rows` by name."""
-    found: dict[str, float] = {}
+_PLAIN: dict[str, type[Penalty]] = {kind.__name__: kind for kind in (L1, L2, Orthogonal)}
+
+
+def plain_penalties(given: object) -> dict[str, Any]:
+    """Return the penalties of `penalties_of_rows` by name: coefficients, or lists of others."""
+    found: dict[str, Any] = {}
     for penalty in penalties_of_rows(given, 1):
-        name = type(penalty).__name__
-        found[name] = found.get(name, 0.0) + penalty.coefficient
+        kind = type(penalty)
+        if _PLAIN.get(kind.__name__) is kind:
+            found[kind.__name__] = found.get(kind.__name__, 0.0) + penalty.coefficient
+        else:
+            found.setdefault(f"{kind.__module__}.{kind.__qualname__}", []).append(penalty)
     return found
 
 
@@ -162,9 +168,10 @@ class PlainPenalties(TypedDict, total=False):
     Orthogonal: float
 
 
-def penalties_named(coefficients: Mapping[str, float]) -> list[Penalty]:
-    kinds = {kind.__name__: kind for kind in (L1, L2, Orthogonal)}
-    return [kinds[name](coefficient) for name, coefficient in coefficients.items()]
+def penalties_named(kept: Mapping[str, Any]) -> list[Penalty]:
+    """Return the penalties from :func:`plain_penalties`."""
+    lists = ([_PLAIN[name](one)] if name in _PLAIN else one for name, one in kept.items())
+    return [penalty for each in lists for penalty in each]
 
 
 def penalties_of_factor(
@@ -193,6 +200,7 @@ def solve_known_rows(
     """Minimize over the rows of F by steps of a fit; return the number of rows left unsolved."""
     factors, relations = {"S": F, "A": G}, [Relation(("S", "A"), term)]
     problem = Problem(factors, relations, support, penalties={"S": penalties})
+    problem.clear_unobserved()
     moves = mask_of(support["S"], F.shape[1]) if "S" in support else np.ones(F.shape, dtype=bool)
     curvature = problem.descends("S", "hals")
     tol = tol if curvature else max(tol, _FINEST)  # multiplicative steps are too slow for less
@@ -216,9 +224,7 @@ def _residuals(term: Term, F: Array, G: Array, moves: Array, penalties: Penaltie
     term.N(F, G, Target(N))
     up, down = term.loss.slope * P, term.loss.slope * N
     for bound in penalties.bounds(F):
-        down += F.dtype.type(bound.linear)
-        if bound.gram is not None:
-            down += 2 * (F @ bound.gram)
+        bound.pull(F, up, down)
     tiny = np.finfo(F.dtype).tiny
     inside = np.max(F * np.abs(down - up), axis=1, where=moves, initial=0.0)
     inside /= np.maximum(np.sum(F * down, axis=1, where=moves), tiny)

@@ -130,12 +130,7 @@ def _pulls(F: Array, statistics: Statistics, bounds: list[Bound]) -> tuple[Array
     for loss, pair in sums.items():
         added((P, N), pair, loss.slope)
     for bound in bounds:
-        N += F.dtype.type(bound.linear)
-        if bound.gram is not None:
-            quadratic = 2 * (F @ bound.gram)
-            N += quadratic if bound.rows is None else quadratic * bound.rows[:, None]
-        if bound.up is not None:
-            P += 2 * bound.up
+        bound.pull(F, P, N)
     return P, N, 1.0
 
 
@@ -173,6 +168,7 @@ class Run:
         residuals = None if self.optimality is None else self.optimality.residuals
         state = FitState(iteration, value, views, _residuals=residuals)
         answers = [observer(state) for observer in observers]  # call all before stopping
+        state.end()
         return any(answers)
 
 

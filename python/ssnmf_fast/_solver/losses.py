@@ -246,6 +246,11 @@ def loss_named(name: Any, argument: str) -> Loss:
     return registered(name, argument)
 
 
+def name_of(loss: object) -> Any:
+    """Return the name or beta of a loss; names and others stay."""
+    return loss.__reduce__()[1][0] if isinstance(loss, Loss) else loss
+
+
 # Rows of a factor that minimize a beta-divergence, the other factor fixed: Newton's method.
 #
 # In a row s of F, with z = G s, the gradient is G^T (V (z^(beta-1) - x z^(beta-2))) and the second

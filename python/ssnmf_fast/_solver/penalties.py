@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias, TypeVar
 
@@ -12,6 +13,7 @@ import scipy.sparse as sp
 
 from .._common.arrays import Array, Factors
 from .._common.docstrings import complete
+from .._common.text import short
 from .._data.arrays import entry_rows
 from .._data.border import check_matrix, check_real
 from .._data.entries import row_slices
@@ -21,10 +23,21 @@ Self = TypeVar("Self", bound="Penalty")
 
 @dataclass(frozen=True)
 class Bound:
-    """An upper bound of a penalty, with equality at the factor for which it was made.
+    """An upper bound of a penalty, with equality at the factor F' (n x r) for which it was made.
 
-    ``linear * sum(F) + sum_i rows_i f_i gram f_i^T - 2 <up, F>`` plus a constant; None drops a
-    part, and ``rows=None`` means ones.  `gram` (symmetric) and `up` are nonnegative.
+    It is ``linear * sum(F) + sum_i rows_i f_i gram f_i^T - 2 <up, F>`` plus a constant, for the
+    rows f_i of F.  All parts are nonnegative.
+
+    Parameters
+    ----------
+    linear : float
+        Weight of the sum of the entries.
+    gram : ndarray, shape (r, r), optional
+        Symmetric; None means zeros.
+    rows : ndarray, shape (n,), optional
+        None means ones.
+    up : ndarray, shape (n, r), optional
+        None means zeros.
     """
 
     linear: float = 0.0
@@ -36,15 +49,35 @@ class Bound:
         of_rows, up = (None if each is None else each[rows] for each in (self.rows, self.up))
         return replace(self, rows=of_rows, up=up)
 
-    def stored(self, F: Array) -> Bound:
-        """Return the bound for a stored factor: with its type, and zeros for its padding."""
-        parts = {}
-        for name, n_rows in (("gram", F.shape[1]), ("up", len(F))):
-            if (part := getattr(self, name)) is not None:
-                parts[name] = np.zeros((n_rows, F.shape[1]), dtype=F.dtype)
-                parts[name][: len(part), : part.shape[1]] = part
-        rows = None if self.rows is None else np.asarray(self.rows, dtype=F.dtype)
-        return Bound(self.linear, rows=rows, **parts)
+    def stored(self, F: Array, rank: int, name: str) -> Bound:
+        """Return the bound of a penalty for a stored factor: with its type, padded by zeros."""
+        more, parts = (0, F.shape[1] - rank), dict[str, Any]()
+        for part, n, padding in (
+            ("linear", (), ()),
+            ("gram", (rank, rank), (more, more)),
+            ("rows", (len(F),), ((0, 0),)),
+            ("up", (len(F), rank), ((0, 0), more)),
+        ):
+            if (given := getattr(self, part)) is not None:
+                array = np.asarray(given, dtype=F.dtype, order="C")
+                if array.shape != n or not array.min(initial=0.0) >= 0:
+                    raise ValueError(
+                        f"the bound of {name} has {part} {short(given)}; expected nonnegative "
+                        f"numbers of shape {n}."
+                    )
+                parts[part] = np.pad(array, padding) if n else float(given)
+        if "up" in parts:  # with a gram, which all readers look for
+            parts.setdefault("gram", np.zeros((F.shape[1],) * 2, dtype=F.dtype))
+        return Bound(**parts)
+
+    def pull(self, F: Array, up: Array, down: Array) -> None:
+        """Add its gradient at a stored factor, as a pull up and a pull down."""
+        down += F.dtype.type(self.linear)
+        if self.gram is not None:
+            quadratic = 2 * (F @ self.gram)
+            down += quadratic if self.rows is None else quadratic * self.rows[:, None]
+        if self.up is not None:
+            up += 2 * self.up
 
 
 @dataclass(frozen=True)
@@ -73,7 +106,9 @@ class Penalty(ABC):
 
     def times(self: Self, number: float) -> Self:
         """Return a multiple of the penalty."""
-        return replace(self, coefficient=self.coefficient * number)
+        other = copy(self)  # a subclass may have a constructor of its own
+        object.__setattr__(other, "coefficient", self.coefficient * number)
+        return other
 
     def check(self, n_rows: int, name: str) -> None:  # noqa: B027 -- most suit any factor
         """Raise ValueError for a factor with a different number of rows than the penalty."""
@@ -133,6 +168,8 @@ class Orthogonal(Penalty):
     def bound(self, F: Array) -> Bound:
         return Bound(gram=self.coefficient * (1 - np.eye(F.shape[1])))
 
+
+VANISHING: set[type[Penalty]] = {L1, L2, Orthogonal}  # at 0, in rows without data
 
 _EDGES_AT_ONCE = 1 << 16
 
@@ -247,7 +284,9 @@ class Penalties:
 
     def bounds(self, F: Array) -> list[Bound]:
         """Return their bounds at a stored factor."""
-        return [penalty.bound(F[:, : self.rank]).stored(F) for penalty in self.listed]
+        part = F[:, : self.rank]
+        pairs = [(penalty.bound(part), type(penalty).__name__) for penalty in self.listed]
+        return [bound.stored(F, self.rank, name) for bound, name in pairs]
 
 
 NONE = Penalties()

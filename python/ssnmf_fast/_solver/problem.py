@@ -8,11 +8,11 @@ from typing import TypeAlias
 
 import numpy as np
 
-from .._backend.dispatch import aligned_zeros, kernels
+from .._backend.dispatch import aligned_zeros, kernels, padded
 from .._common.arrays import Array, Factors, Solver, bits_of, mask_of
 from .._data.entries import Target
 from .descent import Part, descend, multiply
-from .penalties import NONE, Bound, Penalties, value_of
+from .penalties import NONE, VANISHING, Bound, Penalties, value_of
 from .relations import Images, Relation, Statistics, TermView, unreached, value
 from .terms import Loss
 
@@ -22,6 +22,9 @@ Workspaces = dict[Loss, tuple[Array, Array]]
 _CANCELS = {np.dtype(np.float32): 1e-2, np.dtype(np.float64): 1e-6}
 _MOST_FACE_STEPS = 16  # of conjugate gradients, before the last sweep
 _SHARE_OF_STEPS = 1 / 3  # of the arithmetic of a product with the data
+UNOBSERVED = (
+    "{} has no observed entry: all are missing, or have weight 0. Check the data and their weights."
+)
 _SWEEPS = 2  # of coordinate descent for every product with the data
 _DRIFT = 20  # binary orders of magnitude between the two sides of a component
 _RELAXATION = 0.9  # of multiplicative steps: more does not help, and 1 might not converge
@@ -145,7 +148,10 @@ class Problem:
     def _objective_from_P(self) -> tuple[float, float]:
         """Return |Z|^2 - 2 <P, F> + <N, F> and |Z|^2, summed over the terms."""
         below, constant = self.squares()
-        return max(constant - 2 * self.product() + below, 0.0), constant
+        # `views` leaves out the coefficient of a single relation.
+        alone = len(self.relations) == 1 and self.rows not in self.penalties
+        scale = self.relations[0].coefficient if alone else 1.0
+        return scale * max(constant - 2 * self.product() + below, 0.0), scale * constant
 
     def _cancels(self, total: float, constant: float) -> bool:
         return total <= _CANCELS[self.factors[self.rows].dtype] * constant
@@ -155,7 +161,8 @@ class Problem:
         F = self.factors[self.rows]
         constant = below = 0.0
         for view in self.views(self.rows):
-            below += view.coefficient * view.term.form.squares(F, view.G(self._images))
+            size = view.coefficient * view.term.loss.slope / 2
+            below += size * view.term.form.squares(F, view.G(self._images))
             constant += view.coefficient * view.term.constant
         return below, constant
 
@@ -207,7 +214,8 @@ class Problem:
                 else:
                     loss.P(entries, F, G, up)
             if curvature:
-                parts.append(Part(view.term.form.quadratic(G), view.coefficient, G))
+                size = view.coefficient * loss.slope / 2
+                parts.append(Part(view.term.form.quadratic(G), size, G))
             else:
                 loss.N(view.term.form, F, G, Target(N, view.coefficient, further))
         return Statistics(sums, parts)
@@ -221,7 +229,7 @@ class Problem:
         F, support = self.factors[name], self.support.get(name)
         bounds = self._bounds(name)
         self._kept = statistics.P if self._keeps_P and name == self.rows else None
-        self._ready_P = self._kept is not None
+        self._ready_P = self._kept is not None and len(statistics.sums) == 1
         self._value = None
         if not statistics.sums:
             (view,) = self.views(name)
@@ -284,6 +292,31 @@ class Problem:
         self._ready_P = False
         self._images.forget()
 
+    def clear_unobserved(self, title: Callable[[str], str] | None = None) -> None:
+        """Set rows without an observed entry to 0, where they may move: nothing determines them.
+
+        With `title`, of the data with a last factor, data without any such entry are refused.
+        """
+        seen = {name: np.zeros(len(F), dtype=bool) for name, F in self.factors.items()}
+        for relation in self.relations:
+            for name in relation.names:
+                here = observed_rows(relation.view(name), self.factors, len(seen[name]))
+                if title is not None and len(here) and not here.any():
+                    raise ValueError(UNOBSERVED.format(title(relation.names[-1])))
+                if relation.coefficient > 0 or len(self.views(name)) == 1:
+                    seen[name] |= here
+        for name, rows in seen.items():
+            self.clear(name, rows)
+
+    def clear(self, name: str, seen: Array) -> None:
+        """Set rows of a factor to 0, except those seen, unless a penalty determines them."""
+        kinds = {type(penalty) for penalty in self.penalties.get(name, NONE).listed}
+        if not seen.all() and kinds <= VANISHING:
+            F, moves = self.factors[name], self.support.get(name)
+            free = True if moves is None else mask_of(moves, F.shape[1])
+            np.copyto(F, 0, where=~seen[:, None] & free)
+            self.forget()
+
     def balance(self, earlier: Factors | None = None) -> None:
         """Balance the scales of components by powers of two, unless they are penalized."""
         if any(self.penalties.values()):
@@ -317,6 +350,18 @@ class Problem:
         for factors in (self.factors, earlier):
             for name, factor in factors.items():
                 np.ldexp(factor, exponents[name], out=factor)
+
+
+def observed_rows(view: TermView, factors: Factors, n_rows: int) -> Array:
+    """Return which rows of a factor meet an entry with weight."""
+    form = view.term.form
+    equal = form.separable and all(form.view(k).equal_rows for k in range(len(view.term.shape)))
+    if equal or view.map is not None:
+        return np.ones(n_rows, dtype=bool)
+    ones = {k: padded(np.ones((len(factors[k]), 1)), factors[k].dtype) for k in view.far}
+    sums = np.zeros((n_rows, ones[view.far[0]].shape[1]), dtype=factors[view.far[0]].dtype)
+    form.power(0, sums, view.G(Images(ones)), Target(sums))
+    return np.asarray(sums[:, 0] > 0)
 
 
 def drifts(relations: Sequence[Relation], largest_of: Callable[[str], Array]) -> dict[str, Array]:

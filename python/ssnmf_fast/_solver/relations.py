@@ -146,7 +146,11 @@ class Statistics:
 
     @property
     def P(self) -> Array:
-        return next(iter(self.sums.values()))[0]
+        """The sum of P over the losses, in the unit of squares."""
+        parts = [
+            P if loss.slope == 2 else P * (loss.slope / 2) for loss, (P, _) in self.sums.items()
+        ]
+        return parts[0] if len(parts) == 1 else np.sum(parts, axis=0)
 
     def copied(self, copy: Callable[[Array], Array] = np.copy) -> Statistics:
         """Return a copy that the problem does not overwrite."""

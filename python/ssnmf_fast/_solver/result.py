@@ -138,11 +138,12 @@ class FitState:
     objective : float
         The value that is being minimized.
     factors : mapping of str to ndarray or None
-        Read-only views of the factors; for a factorization S, A, B and C, of shapes (n, r), (r, m),
-        (r, k) and (r, g).
+        Read-only views of the factors, which change in later iterations: keep copies.  For a
+        factorization S, A, B and C, of shapes (n, r), (r, m), (r, k) and (r, g).
     residual : float or None
         The largest residual of a factor, see :class:`ssnmf_fast.results.Receipt`; None for models
-        without residuals.  It is computed on access, in about the time of an iteration.
+        without residuals.  It is computed on access, in about the time of an iteration, and only
+        during the call of the callback: later, RuntimeError is raised.
     """
 
     iteration: int
@@ -155,6 +156,18 @@ class FitState:
     @property
     def residual(self) -> float | None:
         return None if self._residuals is None else max(self._residuals().values())
+
+    def end(self) -> None:
+        """Refuse to compute the residual from now on: the factors change."""
+
+        def over() -> Any:
+            raise RuntimeError(
+                f"the fit has moved on from iteration {self.iteration}; read `residual` in the "
+                "callback, and keep the number."
+            )
+
+        if self._residuals is not None:
+            object.__setattr__(self, "_residuals", over)
 
     def __getattr__(self, name: str) -> Any:
         factors = self.__dict__.get("factors", {})

@@ -22,7 +22,7 @@ from .._data.csr_file import CsrFile
 from .._data.tensors import SparseTensor, Tensor, depth
 from .._linalg.operators import MatrixOperator
 from .._linalg.randomized_svd import truncated_svd
-from .build import build_term
+from .build import as_weights, build_term
 from .known import Known
 from .loop import steps_of
 from .losses import FROBENIUS, KULLBACK_LEIBLER
@@ -66,7 +66,7 @@ def start(
         stored = {name: padded(F, dtype) for name, F in zip("SA", drawn, strict=True)}
         squares = squares_of_fit(of_roots, stored, rank, known.moves(stored))
     if squares is None:
-        S, F = _as_known(_drawn(name, X, data, rank, rng), known, data.mean())
+        S, F = _as_known(_drawn(name, X, data, rank, rng, X_weights), known, data.mean())
     else:
         S, F = (known.restore(name, F) for name, F in zip("SA", squares, strict=True))
         S = S * ratio(data.mean(), float(S.mean(axis=0) @ F.mean(axis=0)))
@@ -85,13 +85,17 @@ def choose_start(init: str, loss: Loss, on_disk: bool) -> str:
     return init
 
 
-def _drawn(init: str, X: Matrix, data: Term, rank: int, rng: Generator) -> Sequence[Array]:
+def _drawn(
+    init: str, X: Matrix, data: Term, rank: int, rng: Generator, weights: WeightsLike
+) -> Sequence[Array]:
     """Return S and A.T of a named start, float64; uniform for others."""
     mean = data.mean()
+    if init not in ("nndsvda", "random-acol"):
+        return uniform(data.shape, mean, rank, rng)
+    if weights is not None:  # starts must not use entries without weight
+        X = as_weights(weights, "X_weights").hide(X)
     if init == "nndsvda":
         return _nndsvda(X, rank, mean, rng, data.threads)
-    if init != "random-acol":
-        return uniform(data.shape, mean, rank, rng)
     chosen = rng.integers(X.shape[0], size=(rank, ROWS_PER_MEAN))
     means = [np.asarray(rows_of(X, rows).mean(axis=0)).ravel() for rows in chosen]
     A = np.asarray(means, dtype=np.float64) + 0.01 * mean
@@ -123,6 +127,9 @@ def squares_of_fit(
     roots = replace(roots, row_lengths=())  # no conjugate gradients in so short a fit
     short_fit(Problem(stored, [Relation(tuple(stored), roots)], support))
     squares = [F[:, :rank].astype(np.float64) ** 2 for F in stored.values()]
+    # The scale of a component that is 0 in one factor is arbitrary in the others.
+    alive = np.all([F.any(axis=0) for F in squares], axis=0)
+    squares = [np.where(alive, F, np.minimum(F, F[:, alive].max(initial=0.0))) for F in squares]
     if not all(F.mean() > 0 for F in squares):
         return None
     return [np.maximum(F, FILLER * F.mean()) for F in squares]
@@ -266,7 +273,8 @@ def _named(
 ) -> list[Array]:
     """Return a named start with the mean of X."""
     if name == "svd":
-        factors = _svd(X, rank, rng, term.threads)
+        known = X if weights is None else as_weights(weights, "X_weights", len(X.shape)).seen(X)
+        factors = _svd(known, rank, rng, term.threads)
     else:
         factors = uniform(X.shape, term.mean(), rank, rng)
         if name == "least-squares":

@@ -381,7 +381,11 @@ def separable(
     data = (raw, whole) if loss.entrywise(False, True, True) else None
     weights = ((rows, whole.present(rows, Z.shape, Z.dtype)) for rows in block_slices(Z.shape))
     constant = sum(loss.constant(Z[rows], w) for rows, w in weights)
-    entries, lengths = DenseEntries(Z, threads, False, *vectors), _lengths(Z, Z.shape)
+    used = [slice(None) if v is None or v.all() else v > 0 for v in vectors]
+    entries, lengths = (
+        DenseEntries(Z, threads, False, *vectors),
+        _lengths(Z[used[0]][:, used[1]], Z.shape),
+    )
     return Term(loss, entries, form, Z.shape, constant, True, data, lengths)
 
 
@@ -404,7 +408,7 @@ def weighted(
         entries = entries_of(with_values(Z, w * values_of(Z)), threads, tensor)
     form = form or Listed(entries_of(w, threads, tensor))
     data = (raw, w) if loss.entrywise(raw.sparse, listed or dense, w is not None) else None
-    constant, lengths = loss.constant(raw.values, w), _lengths(raw.values, Z.shape)
+    constant, lengths = loss.constant(raw.values, w), _lengths(entries.values, Z.shape)
     return Term(loss, entries, form, Z.shape, constant, listed or dense, data, lengths)
 
 

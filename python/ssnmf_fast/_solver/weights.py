@@ -43,7 +43,7 @@ class Weights(ABC):
         return replace(self, **{self._row_field: part})  # type: ignore[type-var]
 
     def hide(self, X: Any) -> Any:
-        """Return X with 0 for entries without weight; products of vectors hide nothing."""
+        """Return X with 0 for entries without weight."""
         absent = self.absent(X.shape)(slice(None))
         if sp.issparse(X):
             return sp.csr_array(X - X.multiply(absent))
@@ -119,7 +119,11 @@ class Outer(Weights):
     _row_field: ClassVar = "rows"
     by_vector: ClassVar = True
 
-    def hide(self, X: Matrix) -> Any:
+    def hide(self, X: Any) -> Any:
+        for vector, shape in zip(self.by_modes, ((-1, 1), (1, -1)), strict=True):
+            if vector is not None and not np.all(vector):
+                kept = (np.asarray(vector) > 0).astype(X.dtype).reshape(shape)
+                X = sp.csr_array(X.multiply(kept)) if sp.issparse(X) else X * kept
         return X
 
     def by_name(self, labels: border.Labels, name: str) -> Outer:

@@ -27,6 +27,7 @@ from .._solver.known import Known, check_penalties
 from .._solver.loop import FitLoop
 from .._solver.losses import loss_named
 from .._solver.penalties import NONE, Penalties, PenaltiesLike, require_scale
+from .._solver.problem import UNOBSERVED
 from .._solver.relations import Relation, value
 from .._solver.result import Factorization, FitState
 from .._solver.terms import Term
@@ -206,6 +207,11 @@ def factorize(
                 local = [replace(local[0], coefficient=even_weight(values[0], here))]
         problem = ClusterProblem(fit, factors, zeros, local, penalized)
         problem.scale_rows(scales)
+        for title, name, data_of in (("X", "A", "X"), ("y", "B", "Y")):
+            if (seen := fit.totals.get(f"{data_of} columns")) is not None:
+                if not seen.any():
+                    raise ValueError(UNOBSERVED.format(title))
+                problem.clear(name, (seen > 0) | (name == "A" and bool(local)))
         view = view_factors(factors, rank)
 
         def current() -> dict[str, Any]:

@@ -334,7 +334,7 @@ def begin(fit: ClusterFit, init: str, rng: np.random.Generator, known: Known) ->
         chosen = rng.integers(data.shape[0], size=(fit.plan.rank, starts.ROWS_PER_MEAN))
         numbers, places = np.unique(chosen, return_inverse=True)
         parts = data.parts(numbers)
-        some = result_of(data.client, data.start(lambda b, n: starts.rows_of(b.X, n), parts=parts))
+        some = result_of(data.client, data.start(_rows_of, parts=parts))
         rows = np.vstack([part.toarray() if sp.issparse(part) else part for part in some])
         A = rows[places.reshape(chosen.shape)].mean(axis=1) + 0.01 * fit.mean()
         means, unbound = fit.begin(_draws(fit, rng, 1.0))
@@ -344,6 +344,11 @@ def begin(fit: ClusterFit, init: str, rng: np.random.Generator, known: Known) ->
     if name == "least-squares" and fit.totals["X"] > 0:
         start = _least_squares(fit, rng, known)
     return _uniform(fit, rng, known) if start is None else start
+
+
+def _rows_of(block: Any, numbers: Array) -> Any:
+    X = block.X if block.X_weights is None else block.X_weights.hide(block.X)
+    return starts.rows_of(X, numbers)
 
 
 def _uniform(fit: ClusterFit, rng: np.random.Generator, known: Known) -> Start:

@@ -30,7 +30,7 @@ from .._solver.build import build_term
 from .._solver.known import Known
 from .._solver.losses import FROBENIUS
 from .._solver.penalties import Penalties, value_of
-from .._solver.problem import Momentum, Problem, Workspaces, problem_kind
+from .._solver.problem import Momentum, Problem, Workspaces, observed_rows, problem_kind
 from .._solver.relations import Relation, Statistics, unreached, value
 from .._solver.terms import Loss
 from ._data import BlockInput, as_matrix, with_title
@@ -206,6 +206,14 @@ class Block:
         if self.fixed is not None:
             S[:, self.rank - self.fixed.shape[1] : self.rank] = self.fixed
 
+    def cleared(self, S: Array) -> Rows:
+        """Return rows with 0 where no entry is observed."""
+        none = {
+            r.names[1]: np.zeros((r.term.shape[1], S.shape[1]), S.dtype) for r in self.relations
+        }
+        self.problem(rows := Rows(S), none).clear_unobserved()
+        return rows
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -279,7 +287,7 @@ def begin(block: Block, start: Draw | Array | None) -> BlockStatistics:
     sums = {"unbound": S.sum(axis=0, dtype=np.float64)[: block.rank]}
     block.restrict(S)
     sums["columns"] = S.sum(axis=0, dtype=np.float64)[: block.rank]
-    block.keep(Rows(S))
+    block.keep(block.cleared(S))
     return BlockStatistics(sums)
 
 
@@ -336,7 +344,7 @@ class RowStep(Step):
         size = np.sqrt(block.relations[0].term.mean() / block.rank)
         S = padded(np.full((block.n_rows, block.rank), size), next(iter(others.values())).dtype)
         block.restrict(S)
-        rows = Rows(S)
+        rows = block.cleared(S)
         problem = block.problem(rows, others)
         for _ in range(UPDATES_OF_LOST_ROWS):
             problem.update_rows(self.rule or "auto")
@@ -398,10 +406,13 @@ def square_rows(block: Block, rows: Rows, floor: float) -> Array:
 def totals(block: Block) -> BlockStatistics:
     """Return sums of entries, weights and support, and counts of blocks with a property."""
     data = any(r.term.data for r in block.relations)
-    sums = {"support": float(block.places), "data": float(data)}  # losses entry by entry
+    sums: dict[str, Any] = {"support": float(block.places), "data": float(data)}
+    S = np.empty((block.n_rows, 0), dtype=block.dtype)
     for name, relation in zip("XY", block.relations, strict=False):
         term = relation.term
         sums[name] = term.entries.total()
         sums[f"{name} weights"] = term.form.total(term.shape)
         sums[f"{name} gaps"] = float(not term.form.separable)  # missing entries
+        columns = observed_rows(relation.view(relation.names[1]), {"S": S}, term.shape[1])
+        sums[f"{name} columns"] = columns.astype(np.float64)  # with an entry
     return BlockStatistics(sums)

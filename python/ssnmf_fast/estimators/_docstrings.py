@@ -128,7 +128,8 @@ loss_ : str or float
 n_iter_ : int
     Number of iterations.
 sample_penalties_ : dict of str to float
-    Coefficients of the penalties on representations of new samples.
+    Coefficients of the penalties on representations of new samples; lists of penalties for classes
+    of your own, with which a model cannot be saved.
 n_fixed_ : int
     Number of fixed columns of S in the fit.
 n_features_in_ : int
