@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.decomposition._nmf import _beta_divergence
 from sklearn.utils import check_random_state
 
 from .._backend.dispatch import kernels, padded
@@ -20,10 +19,10 @@ from .._common.arrays import Array, Matrix
 from .._data.arrays import column_ranges
 from .._data.border import check_matrix
 from .._data.entries import DenseEntries, Entries, SparseEntries, Target
-from .._data.tensors import full_columns
 from .._data.weight_forms import Separable
 
 EPSILON = float(np.finfo(np.float32).eps)  # scikit-learn's lower bound of models and denominators
+_ROUNDING = 8.0  # of a violation, relative to the pull of the data
 _ZERO = float(np.finfo(np.float64).eps)  # smaller entries become 0 if beta is at most 1
 
 Penalty = tuple[float, float]  # of the sum of the entries, of half the sum of their squares
@@ -47,7 +46,6 @@ class Sides:
             self._rows = DenseEntries(X, threads)
         self._ones = Separable((None, None), threads)
         self.exponent = 1 / (2 - beta) if beta < 1 else 1 / (beta - 1) if beta > 2 else 1.0
-        self.unreached = 0.0  # what scikit-learn adds to the divergence
 
     @cached_property
     def _columns(self) -> Entries:
@@ -57,6 +55,13 @@ class Sides:
     def _square(self) -> float:
         values = self.X.data if self.sparse else self.X
         return float(np.sum(np.square(values, dtype=np.float64)))
+
+    def is_rounding(self, error: float) -> bool:
+        """Return whether rounding of X could cause such an error."""
+        values = self.X.data if self.sparse else self.X
+        count = int(np.count_nonzero(values))
+        level = float(values.sum(dtype=np.float64)) / max(count, 1)
+        return bool(error**2 <= np.finfo(self.X.dtype).eps * count * level**self.beta)
 
     def product(self, F: Array, G: Array, at: int) -> Array:
         """Return (X .* (F G^T)^(beta - 2)) G for F = W at 0; of the transposed X for H at 1."""
@@ -93,19 +98,18 @@ class Sides:
             if cross is None:
                 cross = float(kernels.inner(W, self.product(W, Ht, 0), self.threads))
             return max(self._square - 2 * cross + self._ones.squares(W, Ht), 0.0) / 2
+        listed = beta == 1 or (self.sparse and beta != 0)  # X has no zeros if beta is 0
+        value = self._rows.sum("beta_loss", W, Ht, (beta, EPSILON), listed)
         if beta == 1:
-            value, N = self._rows.sum("kl_loss", W, Ht), Ht.sum(axis=0, dtype=np.float64)
-            return value + float(W.sum(axis=0, dtype=np.float64) @ N)
-        listed = self.sparse and beta != 0  # X has no zeros if beta is 0
-        value = self._rows.sum("beta_loss", W, Ht, beta, listed)
-        if listed:
+            value += float(W.sum(axis=0, dtype=np.float64) @ Ht.sum(axis=0, dtype=np.float64))
+        elif listed:
             N = np.empty_like(W)
             self._ones.power(beta - 1, W, Ht, Target(N))
             value += float(kernels.inner(W, N, self.threads)) / beta
         return value
 
     def error(self, W: Array, Ht: Array, cross: float | None = None) -> float:
-        return float(np.sqrt(2 * max(self.divergence(W, Ht, cross) + self.unreached, 0.0)))
+        return float(np.sqrt(2 * max(self.divergence(W, Ht, cross), 0.0)))
 
 
 class FastCsr(sp.csr_matrix):  # type: ignore[misc]
@@ -137,21 +141,23 @@ def clean(X: Any, threads: int) -> Matrix:
 
 def descend(
     sides: Sides, W: Array, H: Array, model: Any, penalties: Penalties, update_H: bool
-) -> tuple[Array, Array, int]:
+) -> tuple[Array, Array, int] | None:
     """Descend by coordinates until the violation is `model.tol` times that of the first iteration.
 
     The violation is the sum of the projected gradient before every step of the first sweep, as in
-    scikit-learn; `model` is its estimator.
+    scikit-learn; `model` is its estimator.  Returns None if this first one is rounding error.
     """
-    factors, rank, first = [padded(W, W.dtype), padded(H.T, W.dtype)], W.shape[1], 0.0
+    W, Ht, rank, first = np.ascontiguousarray(W), np.ascontiguousarray(H.T), W.shape[1], 0.0
+    factors = [padded(W, W.dtype), padded(Ht, W.dtype)]
     known: tuple[Array, Array] | None = None
-    rng, n_iter = check_random_state(model.random_state), 0
+    rng, n_iter, pull = check_random_state(model.random_state), 0, 0.0
     while n_iter < model.max_iter:
         n_iter, violation = n_iter + 1, 0.0
         for at in (0, 1) if update_H else (0,):
             F, G = factors[at], factors[1 - at]
             if known is None:
                 P, gram = sides.product(F, G, at), np.empty((F.shape[1],) * 2, F.dtype)
+                pull += float(np.abs(P).sum()) if n_iter == 1 else 0.0
                 kernels.gram(G, None, gram, sides.threads)
                 linear, square = penalties[at]
                 gram[range(rank), range(rank)] += gram.dtype.type(square)
@@ -169,28 +175,32 @@ def descend(
             if model.shuffle:
                 factors[at][:, chosen] = F
         first = violation if n_iter == 1 else first
-        if model.verbose and first:
+        if not first:
+            break
+        if n_iter == 1 and first <= _ROUNDING * np.finfo(W.dtype).eps * pull:
+            return None
+        if model.verbose:
             print("violation:", violation / first)
-        if violation <= model.tol * first:
-            if model.verbose and first:
+        if violation / first <= model.tol:
+            if model.verbose:
                 print("Converged at iteration", n_iter + 1)
             break
-    return (*_unpadded(factors, rank), n_iter)
+    return *_written(factors, W, Ht, update_H), n_iter
 
 
 def multiply(
     sides: Sides, W: Array, H: Array, model: Any, penalties: Penalties, update_H: bool
-) -> tuple[Array, Array, int]:
+) -> tuple[Array, Array, int] | None:
     """Multiply until ten steps lower the root of the divergence by less than `tol` of the first.
 
     The rule of scikit-learn: Lee and Seung (2001), with the exponents of Fevotte and Idier (2011).
+    Returns None if all errors would be rounding errors.
     """
     start, F, G = time.perf_counter(), padded(W, W.dtype), padded(H.T, W.dtype)
     n_iter, P, beta = 0, F, sides.beta
-    if model.tol > 0 and beta < 2 and not (full_columns(F) & full_columns(G)).any():
-        # scikit-learn replaces zeros of the model by EPSILON.
-        sides.unreached = _beta_divergence(sides.X, W, H, beta) - sides.divergence(F, G)
     first = before = sides.error(F, G) if model.tol > 0 else 0.0
+    if model.tol > 0 and sides.is_rounding(first):
+        return None
     while n_iter < model.max_iter:
         n_iter += 1
         if update_H or beta != 2 or n_iter == 1:
@@ -214,7 +224,7 @@ def multiply(
     if model.verbose and (model.tol == 0 or n_iter % 10):
         passed = time.perf_counter() - start
         print(f"Epoch {n_iter:02d} reached after {passed:.3f} seconds.")
-    return (*_unpadded([F, G], W.shape[1]), n_iter)
+    return *_written([F, G], W, H.T, update_H), n_iter
 
 
 def step(sides: Sides, F: Array, G: Array, at: int, P: Array, penalty: Penalty) -> None:
@@ -243,6 +253,9 @@ def penalized(N: Array, F: Array, penalty: Penalty) -> Array:
     return N
 
 
-def _unpadded(factors: list[Array], rank: int) -> tuple[Array, Array]:
-    W, H = factors[0][:, :rank], factors[1][:, :rank].T
-    return np.ascontiguousarray(W), np.ascontiguousarray(H)
+def _written(factors: list[Array], W: Array, Ht: Array, update_H: bool) -> tuple[Array, Array]:
+    """Write factors into the arrays of the start, as scikit-learn does, and return W and H."""
+    W[...] = factors[0][:, : W.shape[1]]
+    if update_H:
+        Ht[...] = factors[1][:, : W.shape[1]]
+    return W, Ht.T
