@@ -56,12 +56,35 @@ class Sides:
         values = self.X.data if self.sparse else self.X
         return float(np.sum(np.square(values, dtype=np.float64)))
 
+    @property
+    def precise(self) -> bool:
+        """Return whether rounding stays below the least entry of a start by SVD, 1e-6."""
+        return self.X.dtype == np.float64 and self._square < 1e12
+
     def is_rounding(self, error: float) -> bool:
         """Return whether rounding of X could cause such an error."""
         values = self.X.data if self.sparse else self.X
         count = int(np.count_nonzero(values))
         level = float(values.sum(dtype=np.float64)) / max(count, 1)
         return bool(error**2 <= np.finfo(self.X.dtype).eps * count * level**self.beta)
+
+    def noise(self, W: Array, H: Array, solver: str, penalties: Penalties) -> str | None:
+        """Return why rounding errors decide the iterations from a start, or None."""
+        components = [np.hstack([w, h]) for w, h in zip(W.T, H, strict=True)]
+        kinds = [each.tobytes() for each in components if each.any()]
+        if len({*kinds}) < len(kinds):
+            return "components of the start are equal, so that rounding decides their differences."
+        if solver == "cd":
+            squares = penalties[0][1], penalties[1][1]
+            most = 10.0 if any(squares) else np.finfo(W.dtype).eps ** -0.25
+            model = float(W.sum(axis=0, dtype=np.float64) @ H.sum(axis=1))
+            if not model / most < self.X.sum(dtype=np.float64) < model * most:
+                return "the start is far from X, so that coordinate descent amplifies rounding."
+            for F, square in zip((H.T, W), squares, strict=True):
+                curvature = np.square(F, dtype=np.float64).sum(axis=0)
+                if square > curvature.max() or (square and not curvature.all()):
+                    return "the L2 penalty dominates, so that the components become alike."
+        return None
 
     def product(self, F: Array, G: Array, at: int) -> Array:
         """Return (X .* (F G^T)^(beta - 2)) G for F = W at 0; of the transposed X for H at 1."""
@@ -209,10 +232,12 @@ def multiply(
         if beta == 1 and not update_H:  # scikit-learn adds it to its sums again in each iteration
             linear *= n_iter
         step(sides, F, G, 0, P, (linear, square_W))
+        cut(F, beta, 0)
         last = F
         if update_H:
             P, last = sides.product(G, F, 1), G
             step(sides, G, F, 1, P, penalties[1])
+            cut(G, beta, 1)
         if model.tol > 0 and n_iter % 10 == 0:
             error = sides.error(F, G, kernels.inner(last, P, sides.threads) if beta == 2 else None)
             if model.verbose:
@@ -233,7 +258,6 @@ def step(sides: Sides, F: Array, G: Array, at: int, P: Array, penalty: Penalty) 
     if sides.exponent != 1:
         ratio **= F.dtype.type(sides.exponent)
     F *= ratio
-    cut(F, sides.beta, at)
 
 
 def cut(F: Array, beta: float, at: int) -> None:

@@ -51,6 +51,8 @@ def _reason(model: Any, X: Any, W: Any, H: Any) -> str | None:
     if beta == 0 and not X.min() > iterations.EPSILON:
         least = f"{iterations.EPSILON:.2g} and less count as zeros"
         return f"the Itakura-Saito divergence is not defined for zeros ({least})."
+    if 0 < model.tol < 32 * np.finfo(X.dtype).eps:
+        return f"tol={model.tol:g} is near the rounding errors of {X.dtype}."
     values = X.data if sp.issparse(X) else X
     lowest, highest = values.min(initial=0), values.max(initial=0)
     if not np.isfinite(highest) or not np.isfinite(lowest):
@@ -106,7 +108,7 @@ class NMF(_Replacement, _OWN_FIT):  # type: ignore[misc, valid-type]
         threads = resolve_threads()
         data = iterations.clean(X, threads)
         sides, fast = iterations.Sides(data, beta, threads, once=not update_H), X
-        if sp.issparse(data):
+        if sp.issparse(data) and sides.precise:
             fast = iterations.FastCsr(data)
             fast.sides = sides
         W, H = self._check_w_h(fast, W, H, update_H)
@@ -116,8 +118,11 @@ class NMF(_Replacement, _OWN_FIT):  # type: ignore[misc, valid-type]
             run: Any = self._fit_best
         else:
             run = iterations.descend if solver == "cd" else iterations.multiply
-        found = run(sides, W, H, self, penalties, update_H)
-        if not on_engine("NMF", None if found else "the start fits X up to rounding."):
+        reason, found = self.solver != "auto" and update_H and sides.noise(W, H, solver, penalties), None
+        if not reason:
+            found = run(sides, W, H, self, penalties, update_H)
+            reason = None if found else "the start fits X up to rounding."
+        if not on_engine("NMF", reason):
             rest: Any = *self._compute_regularization(X), update_H, self.verbose
             if solver == "cd":
                 rest += self.shuffle, self.random_state
@@ -194,8 +199,11 @@ class MiniBatchNMF(_Replacement, _OWN_BATCH):  # type: ignore[misc, valid-type]
         with self._served(X, W, H) as threads:
             if threads and sp.issparse(X):
                 X = iterations.clean(X, threads)  # sorted here: SciPy would sort the caller's X
-                X = iterations.FastCsr(X if X.has_sorted_indices else X.sorted_indices())
-                X.sides = iterations.Sides(X, _beta_loss_to_float(self.beta_loss), threads)
+                X = X if X.has_sorted_indices else X.sorted_indices()
+                sides = iterations.Sides(X, _beta_loss_to_float(self.beta_loss), threads)
+                if sides.precise:
+                    X = iterations.FastCsr(X)
+                    X.sides = sides
             return super()._fit_transform(X, W=W, H=H, update_H=update_H)
 
     def _solve_W(self, X: Any, H: Array, max_iter: int) -> Array:
@@ -222,10 +230,10 @@ class MiniBatchNMF(_Replacement, _OWN_BATCH):  # type: ignore[misc, valid-type]
                 break
         return F
 
-    def _minibatch_step(self, X: Any, W: Any, H: Array, update_H: bool) -> float:
+    def _minibatch_step(self, X: Any, W: Any, H: Array, update_H: bool) -> Any:
         with self._served(X, None, H) as threads:
             if not threads:
-                return float(super()._minibatch_step(X, W, H, update_H))
+                return super()._minibatch_step(X, W, H, update_H)
             dtype, rank = np.result_type(X, H), H.shape[0]
             sides, G = self._sides(X, dtype, threads), padded(H.T, dtype)
             (of_W, of_H), cross = penalties_of(self, X), None
@@ -236,6 +244,7 @@ class MiniBatchNMF(_Replacement, _OWN_BATCH):  # type: ignore[misc, valid-type]
                 F = padded(W, dtype)
                 P = sides.product(F, G, 0)
                 iterations.step(sides, F, G, 0, P, of_W)
+                iterations.cut(F, sides.beta, 0)
                 W[...] = F[:, :rank]
                 if sides.beta == 2:
                     cross = float(dispatch.kernels.inner(F, P, threads))
@@ -255,7 +264,8 @@ class MiniBatchNMF(_Replacement, _OWN_BATCH):  # type: ignore[misc, valid-type]
                 if exponent != 1:
                     H **= exponent
                 iterations.cut(H, sides.beta, 1)
-            return float(cost / X.shape[0])
+            single = X.dtype == np.float32 and (sides.beta == 2 or not sides.sparse)
+            return (np.float32 if single else np.float64)(cost / X.shape[0])
 
 
 def penalties_of(model: Any, X: Any) -> iterations.Penalties:
