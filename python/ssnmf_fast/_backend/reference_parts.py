@@ -42,9 +42,7 @@ def power(z: Array, exponent: float) -> Array:
     return np.where(z > tiny(z.dtype), powers, 0.0).astype(z.dtype)
 
 
-def beta_terms(
-    x: Array, z: Array, w: Some, beta: float | tuple[float, float], rest: bool
-) -> float:
+def beta_terms(x: Array, z: Array, w: Some, beta: float | tuple[float, float], rest: bool) -> float:
     """Sum of w d(x, z), or of w (d(x, z) - z^beta / beta) with `rest`, in float64.
 
     With L = log(x / z) the divergence is z^beta (expm1(beta L) / beta - expm1(L)) / (beta - 1), and

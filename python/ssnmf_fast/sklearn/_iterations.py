@@ -37,6 +37,7 @@ class Sides:
 
     def __init__(self, X: Any, beta: float, threads: int, once: bool = False) -> None:
         self.X, self.beta, self.threads, self.sparse = X, beta, threads, sp.issparse(X)
+        self.values = X.data if self.sparse else X
         if self.sparse:
             bounds = np.array([0, X.shape[1]]) if once else None
             if once and threads > 1:
@@ -53,8 +54,7 @@ class Sides:
 
     @cached_property
     def _square(self) -> float:
-        values = self.X.data if self.sparse else self.X
-        return float(np.sum(np.square(values, dtype=np.float64)))
+        return float(np.sum(np.square(self.values, dtype=np.float64)))
 
     @property
     def precise(self) -> bool:
@@ -63,9 +63,8 @@ class Sides:
 
     def is_rounding(self, error: float) -> bool:
         """Return whether rounding of X could cause such an error."""
-        values = self.X.data if self.sparse else self.X
-        count = int(np.count_nonzero(values))
-        level = float(values.sum(dtype=np.float64)) / max(count, 1)
+        count = int(np.count_nonzero(self.values))
+        level = float(self.values.sum(dtype=np.float64)) / max(count, 1)
         return bool(error**2 <= np.finfo(self.X.dtype).eps * count * level**self.beta)
 
     def noise(self, W: Array, H: Array, solver: str, penalties: Penalties) -> str | None:
@@ -78,7 +77,7 @@ class Sides:
             squares = penalties[0][1], penalties[1][1]
             most = 10.0 if any(squares) else np.finfo(W.dtype).eps ** -0.25
             model = float(W.sum(axis=0, dtype=np.float64) @ H.sum(axis=1))
-            if not model / most < self.X.sum(dtype=np.float64) < model * most:
+            if not model / most < self.values.sum(dtype=np.float64) < model * most:
                 return "the start is far from X, so that coordinate descent amplifies rounding."
             for F, square in zip((H.T, W), squares, strict=True):
                 curvature = np.square(F, dtype=np.float64).sum(axis=0)

@@ -118,7 +118,8 @@ class NMF(_Replacement, _OWN_FIT):  # type: ignore[misc, valid-type]
             run: Any = self._fit_best
         else:
             run = iterations.descend if solver == "cd" else iterations.multiply
-        reason, found = self.solver != "auto" and update_H and sides.noise(W, H, solver, penalties), None
+        checked, found = update_H and self.solver != "auto", None
+        reason = sides.noise(W, H, solver, penalties) if checked else None
         if not reason:
             found = run(sides, W, H, self, penalties, update_H)
             reason = None if found else "the start fits X up to rounding."
@@ -210,7 +211,7 @@ class MiniBatchNMF(_Replacement, _OWN_BATCH):  # type: ignore[misc, valid-type]
         with self._served(X, None, H) as threads:
             if not threads:
                 return np.asarray(super()._solve_W(X, H, max_iter))
-            dtype = np.result_type(X, H)
+            dtype = np.result_type(X.dtype, H.dtype)
             sides, G = self._sides(X, dtype, threads), padded(H.T, dtype)
             W = self._solve(sides, G, H.shape[0], penalties_of(self, X)[0], max_iter)
             return np.ascontiguousarray(W[:, : H.shape[0]], X.dtype)
@@ -234,7 +235,7 @@ class MiniBatchNMF(_Replacement, _OWN_BATCH):  # type: ignore[misc, valid-type]
         with self._served(X, None, H) as threads:
             if not threads:
                 return super()._minibatch_step(X, W, H, update_H)
-            dtype, rank = np.result_type(X, H), H.shape[0]
+            dtype, rank = np.result_type(X.dtype, H.dtype), H.shape[0]
             sides, G = self._sides(X, dtype, threads), padded(H.T, dtype)
             (of_W, of_H), cross = penalties_of(self, X), None
             if self.fresh_restarts or W is None:

@@ -17,7 +17,7 @@ _OWN = {own.__name__: own for own in (NMF, MiniBatchNMF, non_negative_factorizat
 _THEIRS = {name: getattr(decomposition, name) for name in _OWN}
 _lock = threading.RLock()
 _asked = {"patch": 0, "blocks": 0}  # the names are replaced while one of them is positive
-_imported: set[tuple[str, str]] = set()  # names of the new classes from before
+_imported: set[tuple[int, str]] = set()  # places that had the new objects before
 
 
 def _places(objects: dict[str, Any]) -> Iterator[tuple[ModuleType, str, str]]:
@@ -40,12 +40,12 @@ def _ask(who: str, number: int) -> None:
         if any(_asked.values()):
             if not before:
                 _imported.clear()
-                _imported.update((module.__name__, key) for module, key, _ in _places(_OWN))
+                _imported.update((id(module), key) for module, key, _ in _places(_OWN))
             for module, key, name in _places(_THEIRS):
                 setattr(module, key, _OWN[name])
         elif before:
             for module, key, name in _places(_OWN):
-                if (module.__name__, key) not in _imported:
+                if (id(module), key) not in _imported:
                     setattr(module, key, _THEIRS[name])
 
 
@@ -53,9 +53,10 @@ def patch() -> None:
     """Run the NMF of ``sklearn.decomposition`` on this engine from now on, in this process.
 
     ``NMF``, ``MiniBatchNMF`` and ``non_negative_factorization`` are replaced there and in all
-    modules that have imported them.  Existing models, and classes derived from the old classes, do
-    not change, and count as instances and subclasses of the new classes.  Calls that the engine does not support run on scikit-learn's code; the logger
-    ``ssnmf_fast.sklearn`` issues a warning with the reason.
+    modules that have imported them, but not in the private module that defines them.  Existing
+    models, and classes derived from the old classes, do not change; ``isinstance`` and
+    ``issubclass`` count them as the new classes.  Calls that the engine does not support run on
+    scikit-learn's code; the logger ``ssnmf_fast.sklearn`` issues a warning with the reason.
 
     Examples
     --------
