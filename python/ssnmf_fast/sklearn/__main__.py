@@ -12,7 +12,6 @@ from . import call_counts, patch
 
 parser = argparse.ArgumentParser(
     prog="python -m ssnmf_fast.sklearn",
-    usage="%(prog)s [-h] [-v] script [arguments ...]",
     description="Run a Python script with scikit-learn's NMF on the engine of ssnmf_fast.",
 )
 parser.add_argument("-v", "--verbose", action="store_true", help="count the calls at the end")
@@ -21,6 +20,8 @@ given = sys.argv[1:]
 own = next((k for k, word in enumerate(given, 1) if not word.startswith("-")), len(given))
 options = parser.parse_args(given[:own])
 path = Path(options.script).absolute()
+if not path.exists():
+    parser.error(f"can't open file {str(path)!r}: No such file or directory")
 sys.argv = [options.script, *given[own:]]
 sys.path[0] = str(path.resolve().parent)
 patch()
@@ -30,12 +31,8 @@ try:
     else:  # run_path would set sys.argv[0] to its path
         loader, main = SourceFileLoader("__main__", str(path)), ModuleType("__main__")
         main.__file__, main.__loader__ = str(path), loader
-        try:
-            source = path.read_bytes()
-        except OSError as error:
-            parser.error(f"can't open file {str(path)!r}: {error.strerror}")
         sys.modules["__main__"] = main
-        exec(loader.source_to_code(source, str(path)), vars(main))
+        exec(loader.source_to_code(path.read_bytes(), str(path)), vars(main))
 finally:
     if options.verbose:
         engine, others = call_counts().values()

@@ -22,7 +22,6 @@ from .._data.entries import DenseEntries, Entries, SparseEntries, Target
 from .._data.weight_forms import Separable
 
 EPSILON = float(np.finfo(np.float32).eps)  # scikit-learn's lower bound of models and denominators
-_ROUNDING = 8.0  # of a violation, relative to the pull of the data
 _ZERO = float(np.finfo(np.float64).eps)  # smaller entries become 0 if beta is at most 1
 
 Penalty = tuple[float, float]  # of the sum of the entries, of half the sum of their squares
@@ -56,28 +55,24 @@ class Sides:
     def _square(self) -> float:
         return float(np.sum(np.square(self.values, dtype=np.float64)))
 
-    @property
-    def precise(self) -> bool:
-        """Return whether rounding stays below the least entry of a start by SVD, 1e-6."""
-        return self.X.dtype == np.float64 and self._square < 1e12
-
-    def is_rounding(self, error: float) -> bool:
-        """Return whether rounding of X could cause such an error."""
-        count = int(np.count_nonzero(self.values))
-        level = float(self.values.sum(dtype=np.float64)) / max(count, 1)
-        return bool(error**2 <= np.finfo(self.X.dtype).eps * count * level**self.beta)
-
-    def noise(self, W: Array, H: Array, solver: str, penalties: Penalties) -> str | None:
+    def noise(
+        self, W: Array, H: Array, solver: str, penalties: Penalties, update_H: bool
+    ) -> str | None:
         """Return why rounding errors decide the iterations from a start, or None."""
-        components = [np.hstack([w, h]) for w, h in zip(W.T, H, strict=True)]
-        kinds = [each.tobytes() for each in components if each.any()]
-        if len({*kinds}) < len(kinds):
+        total, count = self.values.sum(dtype=np.float64), np.count_nonzero(self.values) or 1
+        eps, factors = np.finfo(W.dtype).eps, [padded(F, W.dtype) for F in (W, H.T)]
+        known = update_H or solver == "mu"  # else W is 0
+        if known and self.error(*factors) ** 2 <= eps * count * (total / count) ** self.beta:
+            return "the start fits X up to rounding."
+        if not update_H:
+            return None
+        components = [each.tobytes() for each in np.hstack([W.T, H]) if each.any()]
+        if len({*components}) < len(components):
             return "components of the start are equal, so that rounding decides their differences."
         if solver == "cd":
             squares = penalties[0][1], penalties[1][1]
-            most = 10.0 if any(squares) else np.finfo(W.dtype).eps ** -0.25
-            model = float(W.sum(axis=0, dtype=np.float64) @ H.sum(axis=1))
-            if not model / most < self.values.sum(dtype=np.float64) < model * most:
+            model, most = W.sum(axis=0) @ H.sum(axis=1), 10 if any(squares) else eps**-0.25
+            if not model / most < total < model * most:
                 return "the start is far from X, so that coordinate descent amplifies rounding."
             for F, square in zip((H.T, W), squares, strict=True):
                 curvature = np.square(F, dtype=np.float64).sum(axis=0)
@@ -154,6 +149,15 @@ class FastCsr(sp.csr_matrix):  # type: ignore[misc]
         return turned
 
 
+def for_start(X: Any, sides: Sides) -> Any:
+    """Return data whose products have rounding errors far below the least entry of a start."""
+    if not sides.sparse or X.dtype != np.float64 or sides._square > 1e12:
+        return X
+    fast = FastCsr(sides.X)
+    fast.sides = sides
+    return fast
+
+
 def clean(X: Any, threads: int) -> Matrix:
     """Convert data that scikit-learn has checked to the form of the kernels."""
     if sp.issparse(X):
@@ -163,23 +167,22 @@ def clean(X: Any, threads: int) -> Matrix:
 
 def descend(
     sides: Sides, W: Array, H: Array, model: Any, penalties: Penalties, update_H: bool
-) -> tuple[Array, Array, int] | None:
+) -> tuple[Array, Array, int]:
     """Descend by coordinates until the violation is `model.tol` times that of the first iteration.
 
     The violation is the sum of the projected gradient before every step of the first sweep, as in
-    scikit-learn; `model` is its estimator.  Returns None if this first one is rounding error.
+    scikit-learn; `model` is its estimator.
     """
     W, Ht, rank, first = np.ascontiguousarray(W), np.ascontiguousarray(H.T), W.shape[1], 0.0
     factors = [padded(W, W.dtype), padded(Ht, W.dtype)]
     known: tuple[Array, Array] | None = None
-    rng, n_iter, pull = check_random_state(model.random_state), 0, 0.0
+    rng, n_iter = check_random_state(model.random_state), 0
     while n_iter < model.max_iter:
         n_iter, violation = n_iter + 1, 0.0
         for at in (0, 1) if update_H else (0,):
             F, G = factors[at], factors[1 - at]
             if known is None:
                 P, gram = sides.product(F, G, at), np.empty((F.shape[1],) * 2, F.dtype)
-                pull += float(np.abs(P).sum()) if n_iter == 1 else 0.0
                 kernels.gram(G, None, gram, sides.threads)
                 linear, square = penalties[at]
                 gram[range(rank), range(rank)] += gram.dtype.type(square)
@@ -199,8 +202,6 @@ def descend(
         first = violation if n_iter == 1 else first
         if not first:
             break
-        if n_iter == 1 and first <= _ROUNDING * np.finfo(W.dtype).eps * pull:
-            return None
         if model.verbose:
             print("violation:", violation / first)
         if violation / first <= model.tol:
@@ -212,17 +213,14 @@ def descend(
 
 def multiply(
     sides: Sides, W: Array, H: Array, model: Any, penalties: Penalties, update_H: bool
-) -> tuple[Array, Array, int] | None:
+) -> tuple[Array, Array, int]:
     """Multiply until ten steps lower the root of the divergence by less than `tol` of the first.
 
     The rule of scikit-learn: Lee and Seung (2001), with the exponents of Fevotte and Idier (2011).
-    Returns None if all errors would be rounding errors.
     """
     start, F, G = time.perf_counter(), padded(W, W.dtype), padded(H.T, W.dtype)
     n_iter, P, beta = 0, F, sides.beta
     first = before = sides.error(F, G) if model.tol > 0 else 0.0
-    if model.tol > 0 and sides.is_rounding(first):
-        return None
     while n_iter < model.max_iter:
         n_iter += 1
         if update_H or beta != 2 or n_iter == 1:

@@ -44,24 +44,21 @@ def _reason(model: Any, X: Any, W: Any, H: Any) -> str | None:
     beta = _beta_loss_to_float(model.beta_loss)
     if beta < 0:
         return f"beta_loss={beta:g} is negative."
+    if dispatch.level == "reference" and dispatch.available_levels():
+        return "SSNMF_FAST_ISA=reference switches the compiled kernels off."
     if dispatch.level == "reference":
-        if dispatch.available_levels():
-            return "SSNMF_FAST_ISA=reference switches the compiled kernels off."
         return "this installation has no kernels for this processor."
     if beta == 0 and not X.min() > iterations.EPSILON:
-        least = f"{iterations.EPSILON:.2g} and less count as zeros"
-        return f"the Itakura-Saito divergence is not defined for zeros ({least})."
+        return "the Itakura-Saito divergence is not defined for zeros, and 1.2e-7 counts as 0."
     if 0 < model.tol < 32 * np.finfo(X.dtype).eps:
         return f"tol={model.tol:g} is near the rounding errors of {X.dtype}."
     values = X.data if sp.issparse(X) else X
     lowest, highest = values.min(initial=0), values.max(initial=0)
-    if not np.isfinite(highest) or not np.isfinite(lowest):
-        return "X has NaN or infinite entries."
     if beta != 2 and lowest < 0:
         return "X has negative entries."
     # Products of several factors must stay in the range of the kernels.
     most = float(np.finfo(X.dtype).max) ** (1 / (2 * max(beta, 2)))
-    sizes = [max(highest, -lowest), *model._compute_regularization(X)]
+    sizes = [highest - lowest, *model._compute_regularization(X)]
     for F, axis in ((W, 0), (H, 1)):
         if isinstance(F, np.ndarray) and F.ndim == 2:
             sizes += F.max(axis, initial=0).tolist()  # of each component
@@ -71,22 +68,16 @@ def _reason(model: Any, X: Any, W: Any, H: Any) -> str | None:
     return None
 
 
-class _Replacement:
-    """Scikit-learn's models and classes derived from its class count as those of the new class."""
-
-    @classmethod
-    def __subclasshook__(cls, other: type) -> Any:
-        replaced = vars(cls).get("_replaces")  # not of classes derived from the new class
-        return replaced in other.__mro__ or NotImplemented
-
-
-class NMF(_Replacement, _OWN_FIT):  # type: ignore[misc, valid-type]
+class NMF(_OWN_FIT):  # type: ignore[misc, valid-type]
     __doc__ = _OWN_FIT.__doc__
-    _replaces = _OWN_FIT
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **_OWN_FIT._parameter_constraints,
         "solver": [StrOptions({"mu", "cd", "auto"})],
     }
+
+    @classmethod
+    def __subclasshook__(cls, other: type) -> Any:  # models from before patch() are instances
+        return (cls is NMF and _OWN_FIT in other.__mro__) or NotImplemented
 
     def _check_params(self, X: Any) -> Any:
         if self.solver != "auto":
@@ -107,31 +98,25 @@ class NMF(_Replacement, _OWN_FIT):  # type: ignore[misc, valid-type]
         self._check_params(X)
         threads = resolve_threads()
         data = iterations.clean(X, threads)
-        sides, fast = iterations.Sides(data, beta, threads, once=not update_H), X
-        if sp.issparse(data) and sides.precise:
-            fast = iterations.FastCsr(data)
-            fast.sides = sides
-        W, H = self._check_w_h(fast, W, H, update_H)
+        sides = iterations.Sides(data, beta, threads, once=not update_H)
+        W, H = self._check_w_h(iterations.for_start(X, sides), W, H, update_H)
         penalties = penalties_of(self, X)
         two_sided = any(penalties[0]) == any(penalties[1])
-        if self.solver == "auto" and beta <= 2 and (two_sided or not update_H):
-            run: Any = self._fit_best
-        else:
-            run = iterations.descend if solver == "cd" else iterations.multiply
-        checked, found = update_H and self.solver != "auto", None
-        reason = sides.noise(W, H, solver, penalties) if checked else None
-        if not reason:
-            found = run(sides, W, H, self, penalties, update_H)
-            reason = None if found else "the start fits X up to rounding."
+        best = self.solver == "auto" and beta <= 2 and (two_sided or not update_H)
+        reason = None if best else sides.noise(W, H, solver, penalties, update_H)
         if not on_engine("NMF", reason):
             rest: Any = *self._compute_regularization(X), update_H, self.verbose
             if solver == "cd":
-                rest += self.shuffle, self.random_state
-                found = theirs._fit_coordinate_descent(X, W, H, self.tol, self.max_iter, *rest)
+                rest = self.tol, self.max_iter, *rest, self.shuffle, self.random_state
+                W, H, n_iter = theirs._fit_coordinate_descent(X, W, H, *rest)
             else:
-                given = X, W, H, beta, self.max_iter, self.tol
-                found = theirs._fit_multiplicative_update(*given, *rest)
-        W, H, n_iter = found
+                rest = beta, self.max_iter, self.tol, *rest
+                W, H, n_iter = theirs._fit_multiplicative_update(X, W, H, *rest)
+        elif best:
+            W, H, n_iter = self._fit_best(sides, W, H, penalties, update_H)
+        else:
+            run = iterations.descend if solver == "cd" else iterations.multiply
+            W, H, n_iter = run(sides, W, H, self, penalties, update_H)
         if n_iter == self.max_iter and self.tol > 0:
             warnings.warn(
                 f"Maximum number of iterations {self.max_iter} reached. Increase it to improve "
@@ -141,9 +126,8 @@ class NMF(_Replacement, _OWN_FIT):  # type: ignore[misc, valid-type]
             )
         return W, H, n_iter
 
-    @staticmethod
     def _fit_best(
-        sides: iterations.Sides, W: Array, H: Array, model: Any, weights: Any, update_H: bool
+        self, sides: iterations.Sides, W: Array, H: Array, weights: Any, update_H: bool
     ) -> tuple[Array, Array, int]:
         """Fit with the engine's choice of solver and its stopping rule."""
         unit = 2 if sides.beta == 2 else 1  # the engine's loss relative to scikit-learn's
@@ -162,18 +146,21 @@ class NMF(_Replacement, _OWN_FIT):  # type: ignore[misc, valid-type]
             sides.X,
             n_components=W.shape[1],
             init=(W, H),
-            max_iter=model.max_iter,
-            tol=model.tol,
+            max_iter=self.max_iter,
+            tol=self.tol,
             penalties=penalties or None,
-            verbose=int(bool(model.verbose)),
+            verbose=int(bool(self.verbose)),
             **settings,
         )
         return fit.S, fit.A, fit.n_iter
 
 
-class MiniBatchNMF(_Replacement, _OWN_BATCH):  # type: ignore[misc, valid-type]
+class MiniBatchNMF(_OWN_BATCH):  # type: ignore[misc, valid-type]
     __doc__ = _OWN_BATCH.__doc__
-    _replaces = _OWN_BATCH
+
+    @classmethod
+    def __subclasshook__(cls, other: type) -> Any:
+        return (cls is MiniBatchNMF and _OWN_BATCH in other.__mro__) or NotImplemented
 
     @contextmanager
     def _served(self, X: Any, W: Any, H: Any) -> Iterator[int]:
@@ -189,8 +176,7 @@ class MiniBatchNMF(_Replacement, _OWN_BATCH):  # type: ignore[misc, valid-type]
                 _threads.reset(token)
 
     def _sides(self, X: Any, dtype: Any, threads: int) -> iterations.Sides:
-        if X.dtype != dtype:
-            X = X.astype(dtype)
+        X = X.astype(dtype, copy=False)
         X = X if isinstance(X, iterations.FastCsr) else iterations.clean(X, threads)
         if sum(X.shape) * self._n_components < _LEAST_SHARED:
             threads = 1
@@ -201,10 +187,8 @@ class MiniBatchNMF(_Replacement, _OWN_BATCH):  # type: ignore[misc, valid-type]
             if threads and sp.issparse(X):
                 X = iterations.clean(X, threads)  # sorted here: SciPy would sort the caller's X
                 X = X if X.has_sorted_indices else X.sorted_indices()
-                sides = iterations.Sides(X, _beta_loss_to_float(self.beta_loss), threads)
-                if sides.precise:
-                    X = iterations.FastCsr(X)
-                    X.sides = sides
+                beta = _beta_loss_to_float(self.beta_loss)
+                X = iterations.for_start(X, iterations.Sides(X, beta, threads))
             return super()._fit_transform(X, W=W, H=H, update_H=update_H)
 
     def _solve_W(self, X: Any, H: Array, max_iter: int) -> Array:
