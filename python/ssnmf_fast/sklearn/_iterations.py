@@ -149,9 +149,10 @@ class FastCsr(sp.csr_matrix):  # type: ignore[misc]
         return turned
 
 
-def for_start(X: Any, sides: Sides) -> Any:
-    """Return data whose products have rounding errors far below the least entry of a start."""
-    if not sides.sparse or X.dtype != np.float64 or sides._square > 1e12:
+def for_start(X: Any, sides: Sides, penalties: Penalties) -> Any:
+    """Return data with fast products where their rounding errors do not matter for the fit."""
+    squares = penalties[0][1] or penalties[1][1]
+    if not sides.sparse or squares or X.dtype != np.float64 or sides._square > 1e12:
         return X
     fast = FastCsr(sides.X)
     fast.sides = sides

@@ -99,8 +99,8 @@ class NMF(_OWN_FIT):  # type: ignore[misc, valid-type]
         threads = resolve_threads()
         data = iterations.clean(X, threads)
         sides = iterations.Sides(data, beta, threads, once=not update_H)
-        W, H = self._check_w_h(iterations.for_start(X, sides), W, H, update_H)
         penalties = penalties_of(self, X)
+        W, H = self._check_w_h(iterations.for_start(X, sides, penalties), W, H, update_H)
         two_sided = any(penalties[0]) == any(penalties[1])
         best = self.solver == "auto" and beta <= 2 and (two_sided or not update_H)
         reason = None if best else sides.noise(W, H, solver, penalties, update_H)
@@ -188,7 +188,8 @@ class MiniBatchNMF(_OWN_BATCH):  # type: ignore[misc, valid-type]
                 X = iterations.clean(X, threads)  # sorted here: SciPy would sort the caller's X
                 X = X if X.has_sorted_indices else X.sorted_indices()
                 beta = _beta_loss_to_float(self.beta_loss)
-                X = iterations.for_start(X, iterations.Sides(X, beta, threads))
+                sides = iterations.Sides(X, beta, threads)
+                X = iterations.for_start(X, sides, penalties_of(self, X))
             return super()._fit_transform(X, W=W, H=H, update_H=update_H)
 
     def _solve_W(self, X: Any, H: Array, max_iter: int) -> Array:
