@@ -55,7 +55,7 @@ def beta_terms(x: Array, z: Array, w: Some, beta: float | tuple[float, float], r
     floor = tiny(z.dtype)
     x, given = x.astype(np.float64), z.astype(np.float64)
     z, counts = np.maximum(given, max(floor, least)), x > least
-    of_z = 0.0
+    of_z: Any = 0.0
     if not rest and beta > 0:
         of_z = np.where(given > floor, np.maximum(given, floor) ** beta, 0.0) / beta
     with np.errstate(over="ignore"):

@@ -60,7 +60,7 @@ class Sides:
     ) -> str | None:
         """Return why rounding errors decide the iterations from a start, or None."""
         total, count = self.values.sum(dtype=np.float64), np.count_nonzero(self.values) or 1
-        eps, factors = np.finfo(W.dtype).eps, [padded(F, W.dtype) for F in (W, H.T)]
+        eps, factors = np.finfo(W.dtype).eps, (padded(W, W.dtype), padded(H.T, W.dtype))
         known = update_H or solver == "mu"  # else W is 0
         if known and self.error(*factors) ** 2 <= eps * count * (total / count) ** self.beta:
             return "the start fits X up to rounding."
@@ -115,8 +115,9 @@ class Sides:
             if cross is None:
                 cross = float(kernels.inner(W, self.product(W, Ht, 0), self.threads))
             return max(self._square - 2 * cross + self._ones.squares(W, Ht), 0.0) / 2
+        bounded: Any = beta, EPSILON
         listed = beta == 1 or (self.sparse and beta != 0)  # X has no zeros if beta is 0
-        value = self._rows.sum("beta_loss", W, Ht, (beta, EPSILON), listed)
+        value = self._rows.sum("beta_loss", W, Ht, bounded, listed)
         if beta == 1:
             value += float(W.sum(axis=0, dtype=np.float64) @ Ht.sum(axis=0, dtype=np.float64))
         elif listed:
