@@ -213,10 +213,10 @@ void define_weighted_losses(py::module_& module) {
       "Sum over the entries of (x - z)^2.");
   module.def(
       "sparse_beta_loss",
-      [](py::handle indptr, py::handle indices, py::handle values, double beta, bool rest,
+      [](py::handle indptr, py::handle indices, py::handle values, py::handle beta, bool rest,
          py::handle F, py::handle G, Threads n_threads, py::handle weights) {
-        return run_sparse_loss({EntryLoss::kBeta, beta, rest}, indptr, indices, values, weights, F,
-                               G, n_threads);
+        return run_sparse_loss(loss_of(beta, rest), indptr, indices, values, weights, F, G,
+                               n_threads);
       },
       py::arg("indptr"), py::arg("indices"), py::arg("values").none(true), py::arg("beta"),
       py::arg("rest"), py::arg("F"), py::arg("G"), py::arg("n_threads"),
@@ -224,8 +224,8 @@ void define_weighted_losses(py::module_& module) {
       "Sum over the stored entries of w d(x, z), less z^beta / beta with `rest`.");
   module.def(
       "dense_beta_loss",
-      [](py::handle Z, double beta, bool rest, py::handle F, py::handle G, Threads n_threads) {
-        return run_dense_loss({EntryLoss::kBeta, beta, rest}, Z, F, G, n_threads);
+      [](py::handle Z, py::handle beta, bool rest, py::handle F, py::handle G, Threads n_threads) {
+        return run_dense_loss(loss_of(beta, rest), Z, F, G, n_threads);
       },
       py::arg("Z"), py::arg("beta"), py::arg("rest"), py::arg("F"), py::arg("G"),
       py::arg("n_threads"), "Sum over the entries of d(x, z), less z^beta / beta with `rest`.");

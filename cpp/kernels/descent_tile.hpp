@@ -51,6 +51,10 @@ class Tile {
     if (measured) {
       violation_.setZero();
     }
+    // Columns that no sweep visits have gradients, too.
+    for (std::size_t k = gradient_.size(); measured && k < f_.size(); ++k) {
+      violation_ += projected(f_[k], Lanes(-p_[k]));
+    }
     for (int done = 0; done < sweeps; ++done) {
       if (done == sweeps - 1 && face_steps > 0) {
         descend_face(face_steps);

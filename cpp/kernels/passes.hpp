@@ -60,12 +60,16 @@ void dense_pass(Operation operation, const Dense<T>& Z, bool mask, const Rows<co
 //   kUnreached         the same where z = 0; updates keep it so, and this part is constant
 //   kFrobenius         w (x - z)^2
 //   kBeta              w d(x, z), the beta-divergence, less z^beta / beta where `rest` says so
+// `least` (of kBeta and kKullbackLeibler): data up to it count as 0, and a smaller model as it; but
+// in z^beta / beta the model counts as it is.
 struct EntryLoss {
   enum Kind { kKullbackLeibler, kUnreached, kFrobenius, kBeta };
   Kind kind;
   double beta;
   bool rest;
-  EntryLoss(Kind which, double b = 0.0, bool less = false) : kind(which), beta(b), rest(less) {}
+  double least;
+  EntryLoss(Kind which, double b = 0.0, bool less = false, double model = 0.0)
+      : kind(which), beta(b), rest(less), least(model) {}
 };
 
 // Over the stored entries; weights == nullptr stands for ones.

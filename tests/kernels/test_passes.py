@@ -489,3 +489,53 @@ def test_beta_loss(kernels, reference, problem, dtype, rest, beta):
             for module in (kernels, reference)
         )
         np.testing.assert_allclose(ours, theirs, rtol=1e-3 if dtype == np.float32 else 1e-9)
+
+
+@each("dtype", DTYPES)
+@each("beta", [0, 0.3, 0.8, 1, 1.5, 3])
+def test_beta_loss_of_vanishing_models(kernels, reference, dtype, beta):
+    """Infinite below 1 and above any smaller loss; with a bound, as scikit-learn defines it."""
+    columns, least = kernels.padded_rank(1, np.dtype(dtype).itemsize), 1e-3
+    F, G = (np.zeros((n, columns), dtype) for n in (3, 4))
+    F[:, 0], G[:, 0] = [1, 0.5, 2], [0, np.finfo(dtype).tiny, 1e-5, 1]
+    X = np.array([[3, 2, 1, 0], [0, 0, 2, 1e-4], [1, 1, 0, 1]], dtype)
+    weights = (G[:, 0] > 0).astype(dtype)
+    csr = sp.csr_array(X)
+    parts = csr.indptr, csr.indices, csr.data
+    for module in (kernels, reference):
+        if beta > 2:  # only with a bound
+            break
+        rest = module.sparse_beta_loss(*parts, beta, True, F, G, 1)
+        whole = module.dense_beta_loss(X, beta, False, F, G, 1)
+        assert np.isinf([rest, whole]).all() == (beta < 1)
+        smaller = module.sparse_beta_loss(*parts, beta, True, F, G, 1, weights[csr.indices])
+        G[0, 0] = 1e-4
+        assert not np.isnan(smaller)
+        assert smaller < np.inf
+        assert module.dense_beta_loss(X[:, ::2].copy(), beta, False, F, G[::2].copy(), 1) < rest
+        G[0, 0] = 0
+    Z = F[:, 0].astype(float)[:, None] * G[:, 0]
+    counts, z = least < X, np.maximum(Z, least)
+    x = np.where(counts, X, 1).astype(float)
+    if beta == 1:
+        exact = x * np.log(x / z) - x
+    elif beta == 0:
+        exact = x / z - np.log(x / z) - 1
+    else:
+        exact = x**beta / (beta * (beta - 1)) - x * z ** (beta - 1) / (beta - 1)
+    exact = exact[counts].sum()
+    for module in (kernels, reference):
+        found = module.sparse_beta_loss(*parts, (beta, least), True, F, G, 1)
+        assert found == pytest.approx(exact, rel=1e-5)
+        found = module.dense_beta_loss(X, (beta, least), False, F, G, 1)
+        assert found == pytest.approx(exact + (np.sum(Z**beta) / beta if beta else 0), rel=1e-5)
+
+
+@each("dtype", DTYPES)
+def test_violation_counts_columns_without_curvature(kernels, reference, dtype):
+    columns = kernels.padded_rank(9, np.dtype(dtype).itemsize)
+    gram, P, F = (np.zeros((n, columns), dtype) for n in (columns, 40, 40))
+    P[:, :9], F[:, :9] = -1.5, np.arange(9)
+    for module in (kernels, reference):
+        rest = None, None, None, None, F[:0], P, F.copy(), None
+        assert module.coordinate_descent(gram[None], *rest, 1, 0, 1, True) == 40 * 8 * 1.5

@@ -18,6 +18,9 @@ FALL_BACK = {
     "test_minibatch_nmf_negative_beta_loss": "negative beta losses, and zeros with beta_loss=0",
     "test_nmf_decreasing": "beta_loss=-1.2",
     "test_nmf_minibatchnmf_equivalence": "",
+    "test_nmf_dtype_match": "alpha_W=1.0: the L2 penalty dominates",
+    "test_nmf_sparse_input": "alpha_W=1.0",
+    "test_non_negative_factorization_consistency": "alpha_W=1.0, alpha_H=1.0",
 }
 fell_back = set()
 

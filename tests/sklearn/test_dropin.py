@@ -1,10 +1,12 @@
 """Scikit-learn's NMF on the engine: the same results, and names that are replaced and set back."""
 
+import os
 import pickle
 import subprocess
 import sys
 import types
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -87,6 +89,98 @@ def test_stops_where_scikit_learn_does(beta, init):
                 theirs = THEIRS[0](3, **common).fit(data(kind))
             assert ours.n_iter_ == theirs.n_iter_
             assert ours.reconstruction_err_ == pytest.approx(theirs.reconstruction_err_)
+
+
+def kinds(name="NMF"):
+    return getattr(engine, name), getattr(original, name)
+
+
+def ends(kind, X, start, **parameters):
+    """Return factors, and the number of iterations with the warnings, or the error."""
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        try:
+            model = kind(**parameters, random_state=0)
+            W = model.fit_transform(X, **{name: F.copy() for name, F in start.items()})
+            factors = [W, model.components_, model.transform(X[:7])]
+        except ValueError as error:
+            return [], str(error)
+    return factors, (model.n_iter_, sorted({str(one.message) for one in told}))
+
+
+def ends_alike(name, X, start, within=1e-10, **parameters):
+    (ours, count), (theirs, wanted) = (ends(k, X, start, **parameters) for k in kinds(name))
+    assert count == wanted
+    for found, right in zip(ours, theirs, strict=True):
+        size = np.abs(right.astype(np.float64)).max()
+        np.testing.assert_allclose(found, right, rtol=0, atol=within * size)
+
+
+FIRST, SECOND = (np.random.default_rng(a).random((9, 2)) for a in (1, 2))
+CUSTOM = {"n_components": 2, "init": "custom", "max_iter": 20}
+# Where scikit-learn divides by 0, or rounding or a part of the model decides: data, start, settings
+EDGES = {
+    "exact start": (FIRST @ SECOND.T, (FIRST, SECOND.T), CUSTOM),
+    "L1 without W": (data("dense")[:9, :9], (FIRST, SECOND.T), CUSTOM | {"alpha_W": 1}),
+    "L2, zeros": (data("dense")[:9, :9], (FIRST, SECOND.T * [[1], [0]]), CUSTOM),
+    "equal components": (data("dense")[:9, :9], (FIRST * 0 + 1, SECOND.T * 0 + 1), CUSTOM),
+    "all zeros": (np.zeros((9, 21)), (), {"n_components": 2}),
+    "small rows": (data("dense") / np.logspace(0, 12, 30)[:, None], (), {"n_components": 2}),
+    "low tol": (data("dense", np.float32), (), {"n_components": 2, "tol": 1e-7}),
+}
+
+
+@each("name", [*EDGES])
+@each("beta, solver", [(2, "cd"), (2, "mu"), (1, "mu"), (0.5, "mu"), (1.5, "mu"), (2.5, "mu")])
+def test_edges_end_as_in_scikit_learn(name, beta, solver):
+    X, start, settings = EDGES[name]
+    settings = {"alpha_W": 0.003, "l1_ratio": float(name != "L2, zeros"), **settings}
+    start = dict(zip("WH", start, strict=False))
+    ends_alike("NMF", X, start, beta_loss=beta, solver=solver, **settings)
+
+
+@each("dtype, tol", [(np.float32, 3e-5), (np.float64, 1e-10)])
+@each("exponent", [-140, -30, -17, -10, -7, 0, 4, 15, 30, 140])
+def test_every_scale_ends_as_in_scikit_learn(exponent, dtype, tol, caplog):
+    caplog.clear()
+    if dtype == np.float32 and abs(exponent) > 30:
+        return
+    for a, (beta, solver) in enumerate([(2, "cd"), (2, "mu"), (1, "mu"), (0.5, "mu"), (3, "mu")]):
+        X = (data(("dense", "sparse")[a % 2]) * 10.0**exponent).astype(dtype)
+        settings = {"n_components": 3, "beta_loss": beta, "max_iter": 15}
+        for init in ("random", "nndsvda", "nndsvdar"):
+            ends_alike("NMF", X, {}, tol, solver=solver, init=init, **settings)
+        ends_alike("MiniBatchNMF", X, {}, tol, batch_size=8, init="random", **settings)
+    far = "the scale of X, of given factors or of penalties is not in the range" in caplog.text
+    assert far or abs(exponent) < (15 if dtype == np.float32 else 140)
+    assert exponent != 0 or not caplog.records
+
+
+def test_given_factors_are_written_in_place():
+    for solver in ("cd", "mu"):
+        for kind in kinds():
+            W, H = FIRST.copy(), np.asfortranarray(SECOND.T)
+            model = kind(**CUSTOM, solver=solver)
+            assert model.fit_transform(W @ H + 0.1, W=W, H=H) is W
+            assert np.shares_memory(model.components_, H)
+            assert not np.array_equal(W, FIRST)
+
+
+def test_minibatches_of_other_dtypes_and_of_several_threads():
+    X = data("dense")
+    for dtype in (np.float32, np.float64):
+        found = []
+        for kind in kinds("MiniBatchNMF"):
+            model = kind(3, random_state=0, max_iter=9).fit(X.astype(np.float32))
+            W = model.transform(X[:5].astype(dtype))
+            found.append((W, model.partial_fit(X[:9].astype(dtype)).components_))
+        close(*found, tol=1e-4)
+    model, wanted = engine.MiniBatchNMF(3, random_state=0, max_iter=3).fit(X), []
+    before = sorted(vars(model))
+    with ThreadPoolExecutor(8) as pool:
+        wanted += pool.map(lambda _: model.transform(X[:3]), range(200))
+    assert all(np.array_equal(one, wanted[0]) for one in wanted)
+    assert sorted(vars(model)) == before
 
 
 def objective(model, X, W, H):
@@ -199,7 +293,7 @@ def test_names_are_replaced_and_set_back():
     try:
         with engine.patched():
             assert (original.NMF, original.MiniBatchNMF) == ours[:2]
-            assert original._nmf.non_negative_factorization is ours[2]
+            assert original._nmf.NMF is THEIRS[0]  # for pickles of its models
             assert (user.Topics, user.non_negative_factorization) == ours[::2]
             with engine.patched():
                 exec("from sklearn.decomposition import MiniBatchNMF", vars(user))
@@ -213,21 +307,73 @@ def test_names_are_replaced_and_set_back():
         del sys.modules["a_user_of_nmf"]
 
 
+def test_models_from_before_are_kept_and_explicit_imports_too():
+    class Own(THEIRS[0]):
+        pass
+
+    user = sys.modules["a_user_of_ours"] = types.ModuleType("a_user_of_ours")
+    exec("from ssnmf_fast.sklearn import NMF, MiniBatchNMF as Batches", vars(user))
+    models = [kind(2, max_iter=2).fit(data("dense")) for kind in (*THEIRS[:2], Own)]
+    try:
+        with engine.patched():
+            for model, name in zip(models, ("NMF", "MiniBatchNMF", "NMF"), strict=True):
+                assert isinstance(model, getattr(original, name))
+                assert issubclass(type(model), getattr(original, name))
+                if type(model) is not Own:
+                    again = pickle.loads(pickle.dumps(model))
+                    assert type(again) is type(model)
+            assert not isinstance(models[1], original.NMF)
+            assert not isinstance(models[0], type("Derived", (engine.NMF,), {}))
+        assert (user.NMF, user.Batches) == (engine.NMF, engine.MiniBatchNMF)
+    finally:
+        del sys.modules["a_user_of_ours"]
+
+
+def test_blocks_of_threads_are_counted():
+    first, second = engine.patched(), engine.patched()
+    first.__enter__()
+    ThreadPoolExecutor(1).submit(second.__enter__).result()
+    first.__exit__(None, None, None)
+    assert original.NMF is engine.NMF
+    engine.patch()
+    engine.unpatch()
+    assert original.NMF is engine.NMF
+    second.__exit__(None, None, None)
+    assert original.NMF is THEIRS[0]
+
+
+@pytest.mark.slow
+def test_the_reason_names_the_variable_of_the_reference_kernels():
+    code = (
+        "import numpy as np, ssnmf_fast.sklearn as engine\n"
+        "engine.NMF(1).fit(np.ones((3, 2)))\nprint(engine.call_counts())"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "SSNMF_FAST_ISA": "reference"},
+    )
+    assert run.stdout == "{'engine': 0, 'scikit-learn': 1}\n"
+    assert "SSNMF_FAST_ISA=reference switches the compiled kernels off" in run.stderr
+
+
 @pytest.mark.slow
 def test_a_script_runs_with_the_names_replaced(tmp_path):
     (tmp_path / "neighbor.py").write_text("from sklearn.decomposition import NMF")
     (tmp_path / "script.py").write_text(
-        "import sys\nfrom neighbor import NMF\nprint(NMF.__module__[:19], sys.argv[1:], __name__)"
+        "import sys\nfrom neighbor import NMF\n"
+        "print(NMF.__module__[:19], sys.argv, __name__, __file__)"
     )
-    command = [
-        sys.executable,
-        "-m",
-        "ssnmf_fast.sklearn",
-        "-v",
-        str(tmp_path / "script.py"),
-        "-a",
-        "b",
+    command = [sys.executable, "-m", "ssnmf_fast.sklearn", "-v", "script.py", "--", "-a", "b"]
+    run = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path)
+    arguments = ["script.py", "--", "-a", "b"]
+    assert run.stdout.splitlines() == [
+        f"ssnmf_fast.sklearn. {arguments} __main__ {tmp_path / 'script.py'}"
     ]
-    run = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path.parent)
-    assert run.stdout.split("\n")[0] == "ssnmf_fast.sklearn. ['-a', 'b'] __main__"
     assert run.stderr == "ssnmf_fast: 0 factorizations on the engine, 0 not\n"
+    command[4] = "other.py"
+    run = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+    assert run.returncode == 2
+    assert f"can't open file '{tmp_path / 'other.py'}': No such file" in run.stderr

@@ -202,3 +202,66 @@ def test_fits_from_disk_are_those_in_memory(tmp_path, beta):
     here, there = (sf.factorize(Z, max_iter=15, tol=0, **options) for Z in (X, file))
     np.testing.assert_allclose(there.A, here.A, rtol=1e-8)
     assert there.objective[-1][1] == pytest.approx(here.objective[-1][1], rel=1e-9)
+
+
+ROWS, COLUMNS = np.ones((6, 2)), np.ones((2, 5))
+COLUMNS[:, 1] = 0
+ALL = np.random.default_rng(9).random((6, 5)) + 0.1
+TENSOR = np.random.default_rng(9).random((4, 3, 5)) + 0.1
+START = {"init": (ROWS, COLUMNS)}
+# Fits with a model of 0 where the data are positive; B and the labels likewise.
+UNREACHED = {
+    "init": lambda b: sf.factorize(ALL, n_components=2, loss=b, **START),
+    "float32": lambda b: sf.factorize(ALL.astype("f"), n_components=2, loss=b, **START),
+    "support": lambda b: sf.factorize(ALL, n_components=2, loss=b, A_support=COLUMNS, n_starts=2),
+    "weights": lambda b: sf.factorize(
+        ALL, n_components=2, loss=b, X_weights=np.ones_like(ALL), **START
+    ),
+    "labels": lambda b: sf.factorize(
+        ALL, ALL, n_components=2, supervision_loss=b, init=(ROWS, COLUMNS + 1, COLUMNS)
+    ),
+    "NMF": lambda b: sf.NMF(2, loss=b, A_support=COLUMNS).fit(ALL),
+    "tensor": lambda b: sf.factorize_tensor(
+        TENSOR, n_components=2, loss=b, init=[ROWS[:4], np.ones((3, 2)), COLUMNS.T]
+    ),
+    "extend": lambda b: sf.extend.fit(
+        [sf.extend.relation("S", "A", ALL, loss=b)], n_components=2, init={"A": COLUMNS.T}
+    ),
+}
+
+
+@each("name", [*UNREACHED])
+@each("beta", [0, 0.5])
+def test_fits_whose_loss_stays_infinite_are_refused(name, beta):
+    with pytest.raises(ValueError, match="the loss is infinite: the model"):
+        UNREACHED[name](beta)
+
+
+@each("beta", [0.2, 0.5, 0.9])
+@each("dtype", [np.float32, np.float64])
+def test_infinite_losses_are_infinite(beta, dtype):
+    A = COLUMNS.astype(dtype)
+    for form in (np.asarray, sp.csr_array):
+        assert sf.extend.objective(form(ALL.astype(dtype)), ROWS, A, loss=beta) == np.inf
+    values = [sf.extend.objective(ALL.astype(dtype), ROWS, A + s, loss=beta) for s in (1e-20, 1e-9)]
+    assert np.inf > values[0] > values[1]
+    assert np.isfinite(sf.extend.objective(ALL * (COLUMNS[0] > 0), ROWS, A, loss=beta))
+    weights = np.where(COLUMNS[:1] > 0, np.ones_like(ALL), 0)
+    assert np.isfinite(sf.extend.objective(ALL, ROWS, A, loss=beta, X_weights=weights))
+    model = sf.NMF(2, loss=beta, random_state=0, dtype=dtype).fit(ALL * (COLUMNS[0] > 0))
+    assert model.score(ALL) == -np.inf
+    assert model.score(ALL * (COLUMNS[0] > 0)) > 0.5
+    model.partial_fit(ALL).partial_fit(ALL)
+    assert model.objective_[-1][1] == np.inf
+
+
+@each("dtype", [np.float32, np.float64])
+@each("beta", [0, 0.1, 0.5, 0.9])
+def test_no_start_of_ordinary_data_is_infinite(beta, dtype):
+    rng = np.random.default_rng(4)
+    for X in (rng.poisson(0.4, (20, 12)), rng.random((20, 12)) * 10.0 ** rng.integers(-9, 3, 12)):
+        X = X + (1e-3 if beta == 0 else 0)
+        for init in ("auto", "random", "least-squares", "nndsvda", "random-acol"):
+            options = {"init": init, "loss": beta, "random_state": 0, "max_iter": 10}
+            fit = sf.factorize(X.astype(dtype), n_components=3, **options)
+            assert fit.objective[0][1] < 1e6 * X.sum()

@@ -179,7 +179,7 @@ def sparse_beta_loss(
     indptr: Array,
     indices: Array,
     values: Some,
-    beta: float,
+    beta: Exponent,
     rest: bool,
     F: Array,
     G: Array,
@@ -313,7 +313,7 @@ def dense_pass(
     _store(out, _matmul(c, G), scale, accumulate)
 
 
-def dense_beta_loss(Z: Array, beta: float, rest: bool, F: Array, G: Array, n_threads: int) -> float:
+def dense_beta_loss(Z: Array, beta: Any, rest: bool, F: Array, G: Array, n_threads: int) -> float:
     """Sum over the entries of d(x, z), or of d(x, z) - z^beta / beta with `rest`."""
     there = ~np.isnan(Z)
     return beta_terms(Z[there], _matmul(F, G.T)[there], None, beta, rest)

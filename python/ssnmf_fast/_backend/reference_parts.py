@@ -42,32 +42,34 @@ def power(z: Array, exponent: float) -> Array:
     return np.where(z > tiny(z.dtype), powers, 0.0).astype(z.dtype)
 
 
-def beta_terms(x: Array, z: Array, w: Some, beta: float, rest: bool) -> float:
+def beta_terms(x: Array, z: Array, w: Some, beta: float | tuple[float, float], rest: bool) -> float:
     """Sum of w d(x, z), or of w (d(x, z) - z^beta / beta) with `rest`, in float64.
 
     With L = log(x / z) the divergence is z^beta (expm1(beta L) / beta - expm1(L)) / (beta - 1), and
     (z^beta + x z^(beta - 1) (expm1((beta - 1) L) / (beta - 1) - 1)) / beta: the first has no
-    cancellation near beta = 0, the second has none near 1.  For beta < 1, entries with x > 0 and
-    z = 0 are left out, because their loss is infinite.
+    cancellation near beta = 0, the second has none near 1.  For beta < 1, the loss of x > 0 is
+    infinite at z = 0.  `beta` can be a pair of beta and a bound: data up to it count as 0, and a
+    smaller z as the bound, except in z^beta / beta.
     """
+    beta, least = beta if isinstance(beta, tuple) else (beta, 0.0)
     floor = tiny(z.dtype)
-    reached = z > floor
-    x, z = x.astype(np.float64), np.maximum(z.astype(np.float64), floor)
-    counts = (x > 0) & (reached | (beta > 1))
-    of_z = np.where(reached, z**beta, 0.0) / beta if beta > 0 else np.zeros_like(z)
-    ratio = np.where(counts, x, z) / z
+    x, given = x.astype(np.float64), z.astype(np.float64)
+    z, counts = np.maximum(given, max(floor, least)), x > least
+    of_z: Any = 0.0
+    if not rest and beta > 0:
+        of_z = np.where(given > floor, np.maximum(given, floor) ** beta, 0.0) / beta
     with np.errstate(over="ignore"):
-        logs = np.log(np.minimum(ratio, np.finfo(np.float64).max))
+        logs = np.log(np.minimum(np.where(counts, x, z) / z, np.finfo(np.float64).max))
         if beta <= 0.5:
             first = logs if beta == 0 else np.expm1(beta * logs) / beta
-            loss = z**beta * (first - np.expm1(logs)) / (beta - 1)
-            loss = np.where(counts, loss - of_z, 0.0)
+            loss = z**beta * (first - np.expm1(logs)) / (beta - 1) - (z**beta / beta if beta else 0)
         else:
             second = np.expm1((beta - 1) * logs) / (beta - 1) if beta != 1 else logs
-            loss = np.where(counts, x * z ** (beta - 1) * (second - 1) / beta, 0.0)
-    if not rest:
-        loss = loss + of_z
-    return float(np.sum(loss if w is None else w * loss))
+            loss = x * z ** (beta - 1) * (second - 1) / beta
+    if beta < 1 and not least:
+        loss[given == 0] = np.inf
+    loss = np.where(counts, loss, 0.0) + of_z
+    return float(np.sum(loss if w is None else np.multiply(w, loss, where=w > 0, out=0 * x)))
 
 
 def _by_row(values: Array, groups: Some, n_rows: int) -> Array:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
+from math import inf
 from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
@@ -75,7 +76,7 @@ class Fits(Generic[Result]):
         support = stay | {name: T & stay.get(name, T) for name, T in moves.items()}
         problem = problem_kind(related)(factors, related, support, penalties=self.penalized)
         problem.clear_unobserved(_title)
-        if self._refuses_zeros and stay and problem.unreached() > 0:
+        if self._refuses_zeros and stay and 0 < problem.unreached() < inf:
             raise ValueError(
                 "init has zeros, which stay, where X or labels are positive: the Kullback-Leibler "
                 "divergence is infinite. Add a small constant to its factors."

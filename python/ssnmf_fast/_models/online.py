@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -193,7 +194,8 @@ class Online:
             past_sums = 0 if self.target_sums is None else self.target_sums
             self.target_sums = new + new.dtype.type(keep) * past_sums
         self._seen = keep * self._seen + n
-        self.mean_loss += (value - n * self.mean_loss) / (self._seen or 1.0)
+        if self.mean_loss < inf:
+            self.mean_loss += (value - n * self.mean_loss) / (self._seen or 1.0)
         numbers = self.weight, self.mean_loss, self._seen
         self.settings = self.settings | dict(zip(_NUMBERS, numbers, strict=True))
 

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, nullcontext, suppress
 from dataclasses import dataclass, field
+from math import inf
 from typing import Any, Protocol
 
 import numpy as np
@@ -299,6 +300,12 @@ class FitLoop:
         first_rule = 0 if burn_in is None else burn_in + CHECK_EVERY
         run = Run(optimality=optimality)
         unreached = model.unreached() if isinstance(model, Problem) else 0.0
+        if unreached == inf:
+            raise ValueError(
+                "the loss is infinite: the model is 0, and stays 0, where X or the labels are "
+                "positive. Add a small constant to the factors of init, let a component reach all "
+                "positive entries, or use a loss of 1 or more."
+            )
         steps = steps_of(model, self.solver, self.tol) if isinstance(model, Problem) else model
         with verbose_progress(self.verbose, self.max_iter) as progress:
             observers = [observer for observer in (self.callback, progress) if observer is not None]

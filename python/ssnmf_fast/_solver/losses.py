@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from math import prod
+from math import inf, prod
 from numbers import Real
 from typing import Any
 
@@ -185,6 +185,12 @@ class BetaDivergence(Loss):
             self.N(term.form, F, G, Target(N))
             value += float(kernels.inner(F, N, term.threads)) / self.beta
         return max(value, 0.0)
+
+    def unreached(self, entries: Entries, F: Array, G: Array) -> float:
+        if self.beta >= 1 or (full_columns(F) & full_columns(G)).any():
+            return 0.0
+        infinite = entries.sum("beta_loss", F, G, self.beta, True) == inf
+        return inf if infinite else 0.0
 
     def solve_rows(self, term: Term, F: Array, G: Array, tol: float, most: int) -> int:
         """Use Newton's method until no |min(F_k N_k / <F, N>, 1 - P_k / N_k)| is above `tol`.

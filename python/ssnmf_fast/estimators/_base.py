@@ -403,6 +403,7 @@ class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
         float
             ``1 - loss(X, M) / loss(X, mean of X)`` with ``M = transform(X) @ components_``: R^2 for
             squared errors, D^2 for other losses.  At most 1, larger is better; 0 for a constant X.
+            Minus infinity for a loss below 1 if M is 0 where X is positive.
         """
         return self._explained(self._checked(X), X_weights)
 

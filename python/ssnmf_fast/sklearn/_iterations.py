@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.decomposition._nmf import _beta_divergence
 from sklearn.utils import check_random_state
 
 from .._backend.dispatch import kernels, padded
@@ -20,7 +19,6 @@ from .._common.arrays import Array, Matrix
 from .._data.arrays import column_ranges
 from .._data.border import check_matrix
 from .._data.entries import DenseEntries, Entries, SparseEntries, Target
-from .._data.tensors import full_columns
 from .._data.weight_forms import Separable
 
 EPSILON = float(np.finfo(np.float32).eps)  # scikit-learn's lower bound of models and denominators
@@ -38,6 +36,7 @@ class Sides:
 
     def __init__(self, X: Any, beta: float, threads: int, once: bool = False) -> None:
         self.X, self.beta, self.threads, self.sparse = X, beta, threads, sp.issparse(X)
+        self.values = X.data if self.sparse else X
         if self.sparse:
             bounds = np.array([0, X.shape[1]]) if once else None
             if once and threads > 1:
@@ -47,7 +46,6 @@ class Sides:
             self._rows = DenseEntries(X, threads)
         self._ones = Separable((None, None), threads)
         self.exponent = 1 / (2 - beta) if beta < 1 else 1 / (beta - 1) if beta > 2 else 1.0
-        self.unreached = 0.0  # what scikit-learn adds to the divergence
 
     @cached_property
     def _columns(self) -> Entries:
@@ -55,8 +53,32 @@ class Sides:
 
     @cached_property
     def _square(self) -> float:
-        values = self.X.data if self.sparse else self.X
-        return float(np.sum(np.square(values, dtype=np.float64)))
+        return float(np.sum(np.square(self.values, dtype=np.float64)))
+
+    def noise(
+        self, W: Array, H: Array, solver: str, penalties: Penalties, update_H: bool
+    ) -> str | None:
+        """Return why rounding errors decide the iterations from a start, or None."""
+        total, count = self.values.sum(dtype=np.float64), np.count_nonzero(self.values) or 1
+        eps, factors = np.finfo(W.dtype).eps, (padded(W, W.dtype), padded(H.T, W.dtype))
+        known = update_H or solver == "mu"  # else W is 0
+        if known and self.error(*factors) ** 2 <= eps * count * (total / count) ** self.beta:
+            return "the start fits X up to rounding."
+        if not update_H:
+            return None
+        components = [each.tobytes() for each in np.hstack([W.T, H]) if each.any()]
+        if len({*components}) < len(components):
+            return "components of the start are equal, so that rounding decides their differences."
+        if solver == "cd":
+            squares = penalties[0][1], penalties[1][1]
+            model, most = W.sum(axis=0) @ H.sum(axis=1), 10 if any(squares) else eps**-0.25
+            if not model / most < total < model * most:
+                return "the start is far from X, so that coordinate descent amplifies rounding."
+            for F, square in zip((H.T, W), squares, strict=True):
+                curvature = np.square(F, dtype=np.float64).sum(axis=0)
+                if square > curvature.max() or (square and not curvature.all()):
+                    return "the L2 penalty dominates, so that the components become alike."
+        return None
 
     def product(self, F: Array, G: Array, at: int) -> Array:
         """Return (X .* (F G^T)^(beta - 2)) G for F = W at 0; of the transposed X for H at 1."""
@@ -93,19 +115,19 @@ class Sides:
             if cross is None:
                 cross = float(kernels.inner(W, self.product(W, Ht, 0), self.threads))
             return max(self._square - 2 * cross + self._ones.squares(W, Ht), 0.0) / 2
+        bounded: Any = beta, EPSILON
+        listed = beta == 1 or (self.sparse and beta != 0)  # X has no zeros if beta is 0
+        value = self._rows.sum("beta_loss", W, Ht, bounded, listed)
         if beta == 1:
-            value, N = self._rows.sum("kl_loss", W, Ht), Ht.sum(axis=0, dtype=np.float64)
-            return value + float(W.sum(axis=0, dtype=np.float64) @ N)
-        listed = self.sparse and beta != 0  # X has no zeros if beta is 0
-        value = self._rows.sum("beta_loss", W, Ht, beta, listed)
-        if listed:
+            value += float(W.sum(axis=0, dtype=np.float64) @ Ht.sum(axis=0, dtype=np.float64))
+        elif listed:
             N = np.empty_like(W)
             self._ones.power(beta - 1, W, Ht, Target(N))
             value += float(kernels.inner(W, N, self.threads)) / beta
         return value
 
     def error(self, W: Array, Ht: Array, cross: float | None = None) -> float:
-        return float(np.sqrt(2 * max(self.divergence(W, Ht, cross) + self.unreached, 0.0)))
+        return float(np.sqrt(2 * max(self.divergence(W, Ht, cross), 0.0)))
 
 
 class FastCsr(sp.csr_matrix):  # type: ignore[misc]
@@ -128,6 +150,16 @@ class FastCsr(sp.csr_matrix):  # type: ignore[misc]
         return turned
 
 
+def for_start(X: Any, sides: Sides, penalties: Penalties) -> Any:
+    """Return data with fast products where their rounding errors do not matter for the fit."""
+    squares = penalties[0][1] or penalties[1][1]
+    if not sides.sparse or squares or X.dtype != np.float64 or sides._square > 1e12:
+        return X
+    fast = FastCsr(sides.X)
+    fast.sides = sides
+    return fast
+
+
 def clean(X: Any, threads: int) -> Matrix:
     """Convert data that scikit-learn has checked to the form of the kernels."""
     if sp.issparse(X):
@@ -143,7 +175,8 @@ def descend(
     The violation is the sum of the projected gradient before every step of the first sweep, as in
     scikit-learn; `model` is its estimator.
     """
-    factors, rank, first = [padded(W, W.dtype), padded(H.T, W.dtype)], W.shape[1], 0.0
+    W, Ht, rank, first = np.ascontiguousarray(W), np.ascontiguousarray(H.T), W.shape[1], 0.0
+    factors = [padded(W, W.dtype), padded(Ht, W.dtype)]
     known: tuple[Array, Array] | None = None
     rng, n_iter = check_random_state(model.random_state), 0
     while n_iter < model.max_iter:
@@ -169,13 +202,15 @@ def descend(
             if model.shuffle:
                 factors[at][:, chosen] = F
         first = violation if n_iter == 1 else first
-        if model.verbose and first:
+        if not first:
+            break
+        if model.verbose:
             print("violation:", violation / first)
-        if violation <= model.tol * first:
-            if model.verbose and first:
+        if violation / first <= model.tol:
+            if model.verbose:
                 print("Converged at iteration", n_iter + 1)
             break
-    return (*_unpadded(factors, rank), n_iter)
+    return *_written(factors, W, Ht, update_H), n_iter
 
 
 def multiply(
@@ -187,9 +222,6 @@ def multiply(
     """
     start, F, G = time.perf_counter(), padded(W, W.dtype), padded(H.T, W.dtype)
     n_iter, P, beta = 0, F, sides.beta
-    if model.tol > 0 and beta < 2 and not (full_columns(F) & full_columns(G)).any():
-        # scikit-learn replaces zeros of the model by EPSILON.
-        sides.unreached = _beta_divergence(sides.X, W, H, beta) - sides.divergence(F, G)
     first = before = sides.error(F, G) if model.tol > 0 else 0.0
     while n_iter < model.max_iter:
         n_iter += 1
@@ -199,10 +231,12 @@ def multiply(
         if beta == 1 and not update_H:  # scikit-learn adds it to its sums again in each iteration
             linear *= n_iter
         step(sides, F, G, 0, P, (linear, square_W))
+        cut(F, beta, 0)
         last = F
         if update_H:
             P, last = sides.product(G, F, 1), G
             step(sides, G, F, 1, P, penalties[1])
+            cut(G, beta, 1)
         if model.tol > 0 and n_iter % 10 == 0:
             error = sides.error(F, G, kernels.inner(last, P, sides.threads) if beta == 2 else None)
             if model.verbose:
@@ -214,7 +248,7 @@ def multiply(
     if model.verbose and (model.tol == 0 or n_iter % 10):
         passed = time.perf_counter() - start
         print(f"Epoch {n_iter:02d} reached after {passed:.3f} seconds.")
-    return (*_unpadded([F, G], W.shape[1]), n_iter)
+    return *_written([F, G], W, H.T, update_H), n_iter
 
 
 def step(sides: Sides, F: Array, G: Array, at: int, P: Array, penalty: Penalty) -> None:
@@ -223,7 +257,6 @@ def step(sides: Sides, F: Array, G: Array, at: int, P: Array, penalty: Penalty) 
     if sides.exponent != 1:
         ratio **= F.dtype.type(sides.exponent)
     F *= ratio
-    cut(F, sides.beta, at)
 
 
 def cut(F: Array, beta: float, at: int) -> None:
@@ -243,6 +276,9 @@ def penalized(N: Array, F: Array, penalty: Penalty) -> Array:
     return N
 
 
-def _unpadded(factors: list[Array], rank: int) -> tuple[Array, Array]:
-    W, H = factors[0][:, :rank], factors[1][:, :rank].T
-    return np.ascontiguousarray(W), np.ascontiguousarray(H)
+def _written(factors: list[Array], W: Array, Ht: Array, update_H: bool) -> tuple[Array, Array]:
+    """Write factors into the arrays of the start, as scikit-learn does, and return W and H."""
+    W[...] = factors[0][:, : W.shape[1]]
+    if update_H:
+        Ht[...] = factors[1][:, : W.shape[1]]
+    return W, Ht.T

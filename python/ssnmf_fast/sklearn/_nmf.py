@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import wraps
 from typing import Any, ClassVar
 
@@ -12,6 +13,8 @@ import numpy as np
 import scipy.sparse as sp
 import sklearn
 import sklearn.decomposition as original
+from scipy import linalg
+from sklearn.decomposition import _nmf as theirs
 from sklearn.decomposition._nmf import _beta_loss_to_float
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_array
@@ -32,19 +35,36 @@ _LEAST_SHARED = 1 << 17  # with more entries in the factors of a batch, a second
 _OWN_FIT, _OWN_BATCH = original.NMF, original.MiniBatchNMF  # the originals, also while patched
 
 
-def _reason(X: Any, beta: float) -> str | None:
-    """Return why the engine cannot serve a call, or None."""
+# Threads of the engine in the current fit, transform or batch of MiniBatchNMF, or 0
+_threads: ContextVar[int | None] = ContextVar("_threads", default=None)
+
+
+def _reason(model: Any, X: Any, W: Any, H: Any) -> str | None:
+    """Return why the engine cannot serve a call with these data and given factors, or None."""
+    beta = _beta_loss_to_float(model.beta_loss)
     if beta < 0:
         return f"beta_loss={beta:g} is negative."
+    if dispatch.level == "reference" and dispatch.available_levels():
+        return "SSNMF_FAST_ISA=reference switches the compiled kernels off."
     if dispatch.level == "reference":
         return "this installation has no kernels for this processor."
+    if beta == 0 and not X.min() > iterations.EPSILON:
+        return "the Itakura-Saito divergence is not defined for zeros, and 1.2e-7 counts as 0."
+    if 0 < model.tol < 32 * np.finfo(X.dtype).eps:
+        return f"tol={model.tol:g} is near the rounding errors of {X.dtype}."
     values = X.data if sp.issparse(X) else X
-    if beta == 0 and not X.min() > 0:
-        return "the Itakura-Saito divergence is not defined for zeros."
-    if not np.isfinite(values.sum(dtype=np.float64)):
-        return "X has NaN, infinite or huge entries."
-    if beta != 2 and values.size and values.min() < 0:
+    lowest, highest = values.min(initial=0), values.max(initial=0)
+    if beta != 2 and lowest < 0:
         return "X has negative entries."
+    # Products of several factors must stay in the range of the kernels.
+    most = float(np.finfo(X.dtype).max) ** (1 / (2 * max(beta, 2)))
+    sizes = [highest - lowest, *model._compute_regularization(X)]
+    for F, axis in ((W, 0), (H, 1)):
+        if isinstance(F, np.ndarray) and F.ndim == 2:
+            sizes += F.max(axis, initial=0).tolist()  # of each component
+    if not all(size == 0 or 1 / most <= size <= most for size in sizes):
+        limits = f"{1 / most:.1e} to {most:.1e}"
+        return f"the scale of X, of given factors or of penalties is not in the range {limits}."
     return None
 
 
@@ -54,6 +74,10 @@ class NMF(_OWN_FIT):  # type: ignore[misc, valid-type]
         **_OWN_FIT._parameter_constraints,
         "solver": [StrOptions({"mu", "cd", "auto"})],
     }
+
+    @classmethod
+    def __subclasshook__(cls, other: type) -> Any:  # models from before patch() are instances
+        return (cls is NMF and _OWN_FIT in other.__mro__) or NotImplemented
 
     def _check_params(self, X: Any) -> Any:
         if self.solver != "auto":
@@ -65,7 +89,8 @@ class NMF(_OWN_FIT):  # type: ignore[misc, valid-type]
     ) -> tuple[Array, Array, int]:
         beta = _beta_loss_to_float(self.beta_loss)
         solver = ("cd" if beta == 2 else "mu") if self.solver == "auto" else self.solver
-        if not on_engine("NMF", _reason(X, beta)):
+        if reason := _reason(self, X, W, H):
+            on_engine("NMF", reason)
             own = _OWN_FIT(**{name: getattr(self, name) for name in _OWN_FIT._get_param_names()})
             result = own.set_params(solver=solver)._fit_transform(X, y, W, H, update_H)
             self._n_components, self._beta_loss = own._n_components, own._beta_loss
@@ -73,14 +98,21 @@ class NMF(_OWN_FIT):  # type: ignore[misc, valid-type]
         self._check_params(X)
         threads = resolve_threads()
         data = iterations.clean(X, threads)
-        sides, fast = iterations.Sides(data, beta, threads, once=not update_H), X
-        if sp.issparse(data):
-            fast = iterations.FastCsr(data)
-            fast.sides = sides
-        W, H = self._check_w_h(fast, W, H, update_H)
+        sides = iterations.Sides(data, beta, threads, once=not update_H)
         penalties = penalties_of(self, X)
+        W, H = self._check_w_h(iterations.for_start(X, sides, penalties), W, H, update_H)
         two_sided = any(penalties[0]) == any(penalties[1])
-        if self.solver == "auto" and beta <= 2 and (two_sided or not update_H):
+        best = self.solver == "auto" and beta <= 2 and (two_sided or not update_H)
+        reason = None if best else sides.noise(W, H, solver, penalties, update_H)
+        if not on_engine("NMF", reason):
+            rest: Any = *self._compute_regularization(X), update_H, self.verbose
+            if solver == "cd":
+                rest = self.tol, self.max_iter, *rest, self.shuffle, self.random_state
+                W, H, n_iter = theirs._fit_coordinate_descent(X, W, H, *rest)
+            else:
+                rest = beta, self.max_iter, self.tol, *rest
+                W, H, n_iter = theirs._fit_multiplicative_update(X, W, H, *rest)
+        elif best:
             W, H, n_iter = self._fit_best(sides, W, H, penalties, update_H)
         else:
             run = iterations.descend if solver == "cd" else iterations.multiply
@@ -126,41 +158,48 @@ class NMF(_OWN_FIT):  # type: ignore[misc, valid-type]
 class MiniBatchNMF(_OWN_BATCH):  # type: ignore[misc, valid-type]
     __doc__ = _OWN_BATCH.__doc__
 
-    @contextmanager
-    def _served(self, X: Any) -> Iterator[int]:
-        """Yield the threads of the engine, or 0, decided once per fit, transform or batch."""
-        known: int | None = getattr(self, "_by_engine", None)
-        if known is not None:
-            yield known
-            return
-        reason = _reason(X, _beta_loss_to_float(self.beta_loss))
-        self._by_engine = on_engine("MiniBatchNMF", reason) and resolve_threads()
-        try:
-            yield self._by_engine
-        finally:
-            del self._by_engine
+    @classmethod
+    def __subclasshook__(cls, other: type) -> Any:
+        return (cls is MiniBatchNMF and _OWN_BATCH in other.__mro__) or NotImplemented
 
-    def _sides(self, X: Any, threads: int) -> iterations.Sides:
+    @contextmanager
+    def _served(self, X: Any, W: Any, H: Any) -> Iterator[int]:
+        """Yield the threads of the engine, or 0, decided once per fit, transform or batch."""
+        token, known = None, _threads.get()
+        if known is None:
+            known = on_engine("MiniBatchNMF", _reason(self, X, W, H)) and resolve_threads()
+            token = _threads.set(known)
+        try:
+            yield known
+        finally:
+            if token:
+                _threads.reset(token)
+
+    def _sides(self, X: Any, dtype: Any, threads: int) -> iterations.Sides:
+        X = X.astype(dtype, copy=False)
         X = X if isinstance(X, iterations.FastCsr) else iterations.clean(X, threads)
         if sum(X.shape) * self._n_components < _LEAST_SHARED:
             threads = 1
         return iterations.Sides(X, self._beta_loss, threads, once=True)
 
     def _fit_transform(self, X: Any, W: Any = None, H: Any = None, update_H: bool = True) -> Any:
-        with self._served(X) as threads:
+        with self._served(X, W, H) as threads:
             if threads and sp.issparse(X):
                 X = iterations.clean(X, threads)  # sorted here: SciPy would sort the caller's X
-                X = iterations.FastCsr(X if X.has_sorted_indices else X.sorted_indices())
-                X.sides = iterations.Sides(X, _beta_loss_to_float(self.beta_loss), threads)
+                X = X if X.has_sorted_indices else X.sorted_indices()
+                beta = _beta_loss_to_float(self.beta_loss)
+                sides = iterations.Sides(X, beta, threads)
+                X = iterations.for_start(X, sides, penalties_of(self, X))
             return super()._fit_transform(X, W=W, H=H, update_H=update_H)
 
     def _solve_W(self, X: Any, H: Array, max_iter: int) -> Array:
-        with self._served(X) as threads:
+        with self._served(X, None, H) as threads:
             if not threads:
                 return np.asarray(super()._solve_W(X, H, max_iter))
-            sides, G = self._sides(X, threads), padded(H.T, H.dtype)
+            dtype = np.result_type(X.dtype, H.dtype)
+            sides, G = self._sides(X, dtype, threads), padded(H.T, dtype)
             W = self._solve(sides, G, H.shape[0], penalties_of(self, X)[0], max_iter)
-            return np.ascontiguousarray(W[:, : H.shape[0]])
+            return np.ascontiguousarray(W[:, : H.shape[0]], X.dtype)
 
     def _solve(
         self, sides: iterations.Sides, G: Array, rank: int, penalty: Any, max_iter: int
@@ -173,23 +212,25 @@ class MiniBatchNMF(_OWN_BATCH):  # type: ignore[misc, valid-type]
             before = F.copy()
             P = P if P is not None and sides.beta == 2 else sides.product(F, G, 0)
             iterations.step(sides, F, G, 0, P, penalty)
-            if self.tol > 0 and np.linalg.norm(F - before) <= self.tol * np.linalg.norm(F):
+            if linalg.norm(F - before) / linalg.norm(F) <= self.tol and self.tol > 0:
                 break
         return F
 
-    def _minibatch_step(self, X: Any, W: Any, H: Array, update_H: bool) -> float:
-        with self._served(X) as threads:
+    def _minibatch_step(self, X: Any, W: Any, H: Array, update_H: bool) -> Any:
+        with self._served(X, None, H) as threads:
             if not threads:
-                return float(super()._minibatch_step(X, W, H, update_H))
-            sides, G, rank = self._sides(X, threads), padded(H.T, H.dtype), H.shape[0]
+                return super()._minibatch_step(X, W, H, update_H)
+            dtype, rank = np.result_type(X.dtype, H.dtype), H.shape[0]
+            sides, G = self._sides(X, dtype, threads), padded(H.T, dtype)
             (of_W, of_H), cross = penalties_of(self, X), None
             if self.fresh_restarts or W is None:
                 F = self._solve(sides, G, rank, of_W, self.fresh_restarts_max_iter)
                 iterations.cut(F, sides.beta, 0)
             else:
-                F = padded(W, H.dtype)
+                F = padded(W, dtype)
                 P = sides.product(F, G, 0)
                 iterations.step(sides, F, G, 0, P, of_W)
+                iterations.cut(F, sides.beta, 0)
                 W[...] = F[:, :rank]
                 if sides.beta == 2:
                     cross = float(dispatch.kernels.inner(F, P, threads))
@@ -209,7 +250,8 @@ class MiniBatchNMF(_OWN_BATCH):  # type: ignore[misc, valid-type]
                 if exponent != 1:
                     H **= exponent
                 iterations.cut(H, sides.beta, 1)
-            return float(cost / X.shape[0])
+            single = X.dtype == np.float32 and (sides.beta == 2 or not sides.sparse)
+            return (np.float32 if single else np.float64)(cost / X.shape[0])
 
 
 def penalties_of(model: Any, X: Any) -> iterations.Penalties:

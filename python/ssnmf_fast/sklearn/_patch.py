@@ -16,27 +16,47 @@ from ._nmf import NMF, MiniBatchNMF, non_negative_factorization
 _OWN = {own.__name__: own for own in (NMF, MiniBatchNMF, non_negative_factorization)}
 _THEIRS = {name: getattr(decomposition, name) for name in _OWN}
 _lock = threading.RLock()
+_asked = {"patch": 0, "blocks": 0}  # the names are replaced while one of them is positive
+_imported: set[tuple[int, str]] = set()  # places that had the new objects before
 
 
-def _replace(old: dict[str, Any], new: dict[str, Any]) -> None:
-    """Replace objects in all imported modules, under any name."""
-    by_id = {id(old[name]): new[name] for name in old}
-    with _lock:
-        for name, module in list(sys.modules.items()):
-            if name.split(".")[0] == "ssnmf_fast" or not isinstance(module, ModuleType):
-                continue
+def _places(objects: dict[str, Any]) -> Iterator[tuple[ModuleType, str, str]]:
+    """Yield module, attribute and name of the objects that imported modules have."""
+    by_id = {id(one): name for name, one in objects.items()}
+    for name, module in list(sys.modules.items()):
+        # Pickles of scikit-learn's models find their classes in the module that defines them.
+        if name.split(".")[0] == "ssnmf_fast" or name == "sklearn.decomposition._nmf":
+            continue
+        if isinstance(module, ModuleType):
             for key, value in list(vars(module).items()):
                 if id(value) in by_id:
-                    setattr(module, key, by_id[id(value)])
+                    yield module, key, by_id[id(value)]
+
+
+def _ask(who: str, number: int) -> None:
+    """Set how often the names are to be replaced, and replace or restore them."""
+    with _lock:
+        before, _asked[who] = any(_asked.values()), number
+        if any(_asked.values()):
+            if not before:
+                _imported.clear()
+                _imported.update((id(module), key) for module, key, _ in _places(_OWN))
+            for module, key, name in _places(_THEIRS):
+                setattr(module, key, _OWN[name])
+        elif before:
+            for module, key, name in _places(_OWN):
+                if (id(module), key) not in _imported:
+                    setattr(module, key, _THEIRS[name])
 
 
 def patch() -> None:
     """Run the NMF of ``sklearn.decomposition`` on this engine from now on, in this process.
 
     ``NMF``, ``MiniBatchNMF`` and ``non_negative_factorization`` are replaced there and in all
-    modules that have imported them.  Existing models, and classes derived from the old classes, do
-    not change.  Calls that the engine does not support run on scikit-learn's code; the logger
-    ``ssnmf_fast.sklearn`` issues a warning with the reason.
+    modules that have imported them, but not in the private module that defines them.  Existing
+    models, and classes derived from the old classes, do not change; ``isinstance`` and
+    ``issubclass`` count them as the new classes.  Calls that the engine does not support run on
+    scikit-learn's code; the logger ``ssnmf_fast.sklearn`` issues a warning with the reason.
 
     Examples
     --------
@@ -47,19 +67,23 @@ def patch() -> None:
     True
     >>> ssnmf_fast.sklearn.unpatch()
     """
-    _replace(_THEIRS, _OWN)
+    _ask("patch", 1)
 
 
 def unpatch() -> None:
-    """Restore the names that :func:`patch` replaced, also in modules imported since then."""
-    _replace(_OWN, _THEIRS)
+    """Restore the names that :func:`patch` replaced, also in modules imported since then.
+
+    Open blocks of :func:`patched` keep them replaced until they end.
+    """
+    _ask("patch", 0)
 
 
 @contextmanager
 def patched() -> Iterator[None]:
     """Run scikit-learn's NMF on this engine within the context; see :func:`patch`.
 
-    Names that were replaced before stay replaced afterwards.
+    The last of several open blocks, of all threads, restores the names, unless :func:`patch` was
+    called.
 
     Examples
     --------
@@ -69,10 +93,10 @@ def patched() -> Iterator[None]:
     >>> with ssnmf_fast.sklearn.patched():
     ...     model = sklearn.decomposition.NMF(2).fit(np.ones((4, 3)))
     """
-    before = decomposition.NMF is NMF
-    patch()
+    with _lock:
+        _ask("blocks", _asked["blocks"] + 1)
     try:
         yield
     finally:
-        if not before:
-            unpatch()
+        with _lock:
+            _ask("blocks", _asked["blocks"] - 1)
