@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import csv
+import errno
 import json
 import math
+import os
 import signal
 import sys
 import threading
 from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -27,7 +29,10 @@ from ._models import Fitted, Ids
 from ._read import STANDARD, UsageError, warn
 
 MODEL_NAME, METRICS_NAME = "model.npz", "metrics.json"
+SUMMARIES = (METRICS_NAME, "report.json")  # one lists the files of a folder
+_DRAWN = (".png", ".html")
 KINDS = ("csv", "jsonl")
+_ESCAPED = "backslashreplace"  # such as a byte of a file name that is no text
 SEPARATOR = ";"  # between the labels of a sample, unless another is given
 _SIGNAL_EXIT = 128  # plus the number of the signal, as in a shell
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")  # beginnings of formulas, and characters that hide one
@@ -42,65 +47,114 @@ class Results:
     """A folder of results; `about` describes its possible files, in the order of printing."""
 
     def __init__(
-        self, folder: Path, about: Mapping[str, str], files: Replacement, safe: bool
+        self, folder: Path, command: str, about: Mapping[str, str], files: Replacement, safe: bool
     ) -> None:
         self._folder, self._about, self._files, self._safe = folder, about, files, safe
-        self.written: set[str] = set()
-        self._left_out: set[str] = set()
+        self._command, self._summary = command, dict[str, Any]()
+        self._written: set[str] = set()
+        self._left_out: dict[str, str] = {}  # files, and the reasons
 
     def path(self, name: str) -> Path:
         assert name in self._about  # only those are compared with the inputs
-        self.written.add(name)
+        self._written.add(name)
         return self._files.path(self._folder / name)
 
-    def write(self, name: str, make: Callable[[], bytes]) -> bytes | None:
-        """Write what `make` returns; None if it needs a package that is not installed."""
+    def draw(self, name: str, make: Callable[[], bytes | str]) -> bytes | None:
+        """Write what `make` returns; None if that fails, as the other results do not need it."""
+        assert self._summary  # all else is safe
         try:
-            content = make()
+            made = make()
+            content = made.encode("utf-8", _ESCAPED) if isinstance(made, str) else made
         except MissingPackageError:
-            self._left_out.add(name)
-            return None
-        self.path(name).write_bytes(content)
-        return content
+            self._left_out[name] = f"to get them: {PLOT_HINT}"
+        except Exception as error:
+            self._left_out[name] = f"{type(error).__name__}: {error}"
+            warn(f"{name} is left out; drawing it failed with {self._left_out[name]}")
+        else:
+            self.path(name).write_bytes(content)
+            return content
+        return None
 
-    def write_json(self, name: str, content: Mapping[str, Any]) -> None:
+    def write_summary(self, content: Mapping[str, Any]) -> None:
+        """Write what is not drawn: the summary, with the names of all files, is the last."""
+        self._summary = {"command": self._command, **content}
+        drawn = {name for name in self._about if name.endswith(_DRAWN)}
+        self._list_files(self._written | drawn)  # should drawing them end the process
+        for name in (read_summary(self._folder)[1] & self._about.keys()) - self._written:
+            self._files.remove(self._folder / name)
+        self._files.move()
+
+    def _list_files(self, names: set[str]) -> None:
+        name = next(name for name in SUMMARIES if name in self._about)
+        content = {**self._summary, "files": sorted({*names, name})}
+        content |= {"left_out": self._left_out} if self._left_out else {}
         text = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
-        self.path(name).write_text(text, encoding="utf-8")
+        self.path(name).write_text(text, "utf-8", _ESCAPED)
 
     def write_csv(self, name: str, heads: Sequence[Any], rows: Rows) -> None:
-        with self.path(name).open("w", encoding="utf-8", newline="") as file:
+        with self.path(name).open("w", encoding="utf-8", errors=_ESCAPED, newline="") as file:
             _write_table(file, heads, rows, "csv", self._safe)
 
+    def close(self) -> None:
+        if self._summary:
+            self._list_files(self._written)
+
     def show(self) -> dict[str, Any]:
-        """Print and return the files; name those left out because a package is missing."""
-        names = [name for name in self._about if name in self.written]
+        """Print and return the files, and those left out."""
+        names = [name for name in self._about if name in self._written]
         print("\nFiles")
         width = max(len(str(self._folder / name)) for name in names)
         for name in names:
             print(f"  {self._folder / name!s:<{width}}  {self._about[name]}")
-        if self._left_out:
-            missing = ", ".join(name for name in self._about if name in self._left_out)
-            print(f"  left out: {missing}; to get them: {PLOT_HINT}")
-        return {"out": str(self._folder), "files": sorted(names)}
+        for why in dict.fromkeys(self._left_out.values()):
+            missing = ", ".join(name for name in self._about if self._left_out.get(name) == why)
+            print(f"  left out: {missing}; {why}")
+        more = {"left_out": self._left_out} if self._left_out else {}
+        return {"out": str(self._folder), "files": sorted(names), **more}
 
 
 @contextmanager
 def results_folder(
-    name: str, about: Mapping[str, str], inputs: Iterable[str | Path | None], safe: bool = False
+    name: str,
+    command: str,
+    about: Mapping[str, str],
+    inputs: Iterable[str | Path | None],
+    safe: bool = False,
 ) -> Iterator[Results]:
-    """Make a folder for results, which replace those of an earlier run all at once."""
+    """Make a folder for results, which replace those of an earlier run, and nothing else."""
     if name == STANDARD:
         raise UsageError("--out -: the results are several files; --out needs a folder")
     folder = Path(name)
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"{folder} is a file; --out needs a folder")
     for one in about:
-        refuse_replacing(folder / one, inputs)
+        _refuse_input(folder / one, inputs)
+    found, listed = read_summary(folder)
+    if found not in ("", command):
+        wrong = f"{folder} has results of `ssnmf-fast {found}`"
+        raise UsageError(f"--out: {wrong}; name another folder for those of {command}")
+    there = [path.name for path in folder.iterdir()] if folder.exists() else []
+    others = [one for one in there if one not in listed and not one.startswith(".")]
+    if others := sorted(one for one in others if one in about or not found):
+        wrong = f"{folder} has {others[0]}, which `ssnmf-fast {command}` did not write there"
+        raise UsageError(f"--out: {wrong}; name a new or an empty folder")
+    for path in (folder, *(folder / one for one in listed & about.keys())):
+        if path.exists() and not os.access(path, os.W_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
     with new_files(folder) as files:
-        results = Results(folder, about, files, safe)
+        results = Results(folder, command, about, files, safe)
         yield results
-        for one in about.keys() - results.written:
-            files.remove(folder / one)
+        results.close()
+
+
+def read_summary(folder: Path) -> tuple[str, set[str]]:
+    """Return the command that wrote a folder, and its files; nothing if none did."""
+    for name in SUMMARIES:
+        with suppress(OSError, ValueError, TypeError, LookupError, RecursionError):
+            content = json.loads((folder / name).read_text(encoding="utf-8"))
+            if name in content["files"]:
+                return str(content["command"]), {*map(str, content["files"])}
+    return "", set()
 
 
 def default_out(data: str, ending: str = "-ssnmf-fast") -> str:
@@ -110,9 +164,18 @@ def default_out(data: str, ending: str = "-ssnmf-fast") -> str:
 
 
 def refuse_replacing(out: Path, inputs: Iterable[str | Path | None]) -> None:
-    """Raise UsageError if a result would replace an input, under any name."""
-    for one in inputs:
-        if one is not None and out.exists() and Path(one).exists() and out.samefile(one):
+    """Raise UsageError if a file would replace an input, or one in a folder of results."""
+    _refuse_input(out, inputs)
+    real = Path(os.path.realpath(out))
+    command, files = read_summary(real.parent)
+    if real.name in files and real.exists():
+        wrong = f"{out} would replace a result of `ssnmf-fast {command}`"
+        raise UsageError(f"--out: {wrong}; name another place")
+
+
+def _refuse_input(out: Path, inputs: Iterable[str | Path | None]) -> None:
+    for one in inputs:  # under any name
+        if one is not None and out.exists() and os.path.exists(one) and out.samefile(one):
             raise UsageError(f"--out: {out} would replace {one}, an input; name another place")
 
 
@@ -170,7 +233,7 @@ class Output:
             return
         with (
             new_files(self.path.parent) as files,
-            files.path(self.path).open("w", encoding=encoding, newline="") as file,
+            files.path(self.path).open("w", -1, encoding, _ESCAPED, newline="") as file,
         ):
             _write_table(file, names, rows, self._kind, self._safe)
 
