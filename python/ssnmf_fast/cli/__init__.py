@@ -26,46 +26,31 @@ _LONGEST = 1200  # characters of a message
 
 
 class _Printed:
-    """A stream for reports. It may be closed (None) or close, as by `head`: this stops no fit."""
+    """A stream for reports, which may close or be full: this does not end what is reported."""
 
-    def __init__(self, stream: TextIO | None) -> None:
-        self._stream = stream
-        self.failure: Exception | None = None
+    def __init__(self, stream: TextIO) -> None:
+        self.stream, self.errors = stream, "backslashreplace"  # of characters it lacks
+        self.failure: OSError | None = None
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._stream, name)
+        return getattr(self.stream, name)
 
     def write(self, text: str) -> int:
-        encoding = getattr(self._stream, "encoding", None) or "utf-8"
-        self._try("write", text.encode(encoding, "backslashreplace").decode(encoding))
+        encoding = getattr(self.stream, "encoding", None) or "utf-8"
+        self._try("write", text.encode(encoding, self.errors).decode(encoding))
         return len(text)
 
     def flush(self) -> None:
         self._try("flush")
 
-    def isatty(self) -> bool:
-        return self._stream is not None and self._stream.isatty()
-
     def _try(self, name: str, *given: str) -> None:
-        if self._stream is not None and self.failure is None:
-            try:
-                getattr(self._stream, name)(*given)
-            except (OSError, ValueError) as error:  # also a stream closed by a program
-                self.failure = error
-
-
-_NOWHERE = _Printed(None)
-
-
-def _settle(stream: TextIO | None) -> None:
-    """Drop what a stream cannot write, so that Python does not fail with it at the end."""
-    if stream is None:
-        return
-    try:
-        stream.flush()
-    except (OSError, ValueError):
-        with suppress(OSError, ValueError), Path(os.devnull).open("w") as nowhere:
-            os.dup2(nowhere.fileno(), stream.fileno())
+        try:
+            if self.failure is None:
+                getattr(self.stream, name)(*given)
+        except OSError as error:
+            self.failure, error.filename = error, "standard output"
+            with suppress(OSError, ValueError), Path(os.devnull).open("w") as nowhere:
+                os.dup2(nowhere.fileno(), self.stream.fileno())  # for Python's own last flush
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -73,12 +58,12 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     Returns 0, 1 if `verify` finds a difference, 2 for bad input, 70 for a bug, or 130 after Ctrl-C.
     """
-    output, printed, debug = sys.stdout, _Printed(sys.stdout), False
-    code = 0
+    code, debug = 0, False
     with (
         warnings.catch_warnings(),
-        redirect_stdout(cast(TextIO, printed)),
-        redirect_stderr(cast(TextIO, _Printed(sys.stderr))),
+        Path(os.devnull).open("w", encoding="utf-8", errors="backslashreplace") as nowhere,
+        redirect_stdout(cast(Any, _Printed(sys.stdout or nowhere))) as output,
+        redirect_stderr(cast(Any, _Printed(sys.stderr or nowhere))),
     ):
         warnings.simplefilter("default")
         warnings.showwarning = lambda message, *_, **__: _print_line("warning", str(message))
@@ -90,46 +75,42 @@ def main(argv: Sequence[str] | None = None) -> int:
             try:
                 options = parser.parse_args(argv)
             except SystemExit as stop:  # argparse raises this, also after --help and --version
-                return int(stop.code or 0)
-            debug = getattr(options, "debug", False)
-            code = _run(options, output)
-            printed.flush()
-            if printed.failure is not None:
-                raise printed.failure
-            return code
+                code = int(stop.code or 0)
+            else:
+                debug = getattr(options, "debug", False)
+                code = _run(options, output, nowhere)
+            output.flush()
+            if output.failure is not None:
+                raise output.failure
         except KeyboardInterrupt:
             print("\nssnmf-fast: stopped", file=sys.stderr)
             return _INTERRUPTED
-        except BrokenPipeError:  # the reader, such as `head`, has ended
+        except BrokenPipeError:  # the reader of the output, such as `head`, has ended
             return code
         except Exception as error:
             message = _describe(error)
             if debug or message is None:
                 traceback.print_exc()
-            wrong = f"{type(error).__name__}: {error}; this is a bug, please report it"
-            _print_line("error", message or wrong)
+            bug = f"{type(error).__name__}: {error} (a bug of ssnmf-fast; please report it)"
+            _print_line("error", message or bug)
             return _BUG if message is None else _BAD_INPUT
-        finally:
-            _settle(output)
+        return code
 
 
-def _run(options: Namespace, output: TextIO | None) -> int:
-    """Run a subcommand; a table goes directly to the standard output of the process."""
+def _run(options: Namespace, output: Any, nowhere: TextIO) -> int:
     quiet, as_json = (getattr(options, name, False) for name in ("quiet", "json"))
     to_output = getattr(options, "out", None) == STANDARD
     if as_json and to_output:
-        wrong = "--json and --out - both write to standard output; leave one of them out"
-        raise UsageError(wrong)
-    if output is None and (as_json or to_output):
+        raise UsageError("--json and --out - both write to standard output; leave out one of them")
+    if output.stream is nowhere and (as_json or to_output):
         option = "--json" if as_json else "--out -"
         raise UsageError(f"standard output is closed, and {option} writes to it")
-    shown: Any = _NOWHERE if quiet or as_json else sys.stdout
+    output.errors = "strict" if to_output else output.errors
     with (
-        redirect_stdout(output if to_output else shown),
-        redirect_stderr(cast(TextIO, _NOWHERE) if quiet else sys.stderr),
+        redirect_stdout(nowhere if (quiet or as_json) and not to_output else output),
+        redirect_stderr(nowhere if quiet else sys.stderr),
     ):
         summary = options.run(options)
-        sys.stdout.flush()
     if as_json:
         plain = not (getattr(output, "encoding", None) or "utf-8").lower().startswith("utf")
         print(json.dumps(summary, indent=2, ensure_ascii=plain))

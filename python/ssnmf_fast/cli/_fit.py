@@ -15,7 +15,7 @@ import numpy as np
 
 from .._common.arrays import Array
 from .._data.arrays import float_dtype
-from .._data.times import Times, read_times
+from .._data.times import Times, cut, read_times
 from .._solver.loop import ProgressBar
 from .._topics import names_of
 from ..estimators import BayesianNMF
@@ -127,7 +127,9 @@ def _read_times(options: Namespace, data: Table | Source, n_samples: int) -> Tim
     values = read_values(options.time, data, n_samples)
     is_column = isinstance(data, Table) and options.time in data.frame
     try:
-        return read_times(values, options.time if is_column else "date")
+        times = read_times(values, options.time if is_column else "date")
+        cut(times.values, options.freq or "month", "dates", least=1)  # fails now, not after the fit
+        return times
     except (TypeError, ValueError) as error:
         where = data if is_column else options.time
         raise UsageError(f"{where}: {str(error).rstrip('.')}") from error

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import errno
 import json
 import math
 import os
@@ -30,7 +29,6 @@ from ._read import STANDARD, UsageError, warn
 
 MODEL_NAME, METRICS_NAME = "model.npz", "metrics.json"
 SUMMARIES = (METRICS_NAME, "report.json")  # one lists the files of a folder
-_DRAWN = (".png", ".html")
 KINDS = ("csv", "jsonl")
 _ESCAPED = "backslashreplace"  # such as a byte of a file name that is no text
 SEPARATOR = ";"  # between the labels of a sample, unless another is given
@@ -50,8 +48,7 @@ class Results:
         self, folder: Path, command: str, about: Mapping[str, str], files: Replacement, safe: bool
     ) -> None:
         self._folder, self._about, self._files, self._safe = folder, about, files, safe
-        self._command, self._summary = command, dict[str, Any]()
-        self._written: set[str] = set()
+        self._command, self._written = command, set[str]()
         self._left_out: dict[str, str] = {}  # files, and the reasons
 
     def path(self, name: str) -> Path:
@@ -61,43 +58,31 @@ class Results:
 
     def draw(self, name: str, make: Callable[[], bytes | str]) -> bytes | None:
         """Write what `make` returns; None if that fails, as the other results do not need it."""
-        assert self._summary  # all else is safe
         try:
             made = make()
             content = made.encode("utf-8", _ESCAPED) if isinstance(made, str) else made
-        except MissingPackageError:
-            self._left_out[name] = f"to get them: {PLOT_HINT}"
         except Exception as error:
-            self._left_out[name] = f"{type(error).__name__}: {error}"
-            warn(f"{name} is left out; drawing it failed with {self._left_out[name]}")
-        else:
-            self.path(name).write_bytes(content)
-            return content
-        return None
+            self._left_out[name] = f"to get them: {PLOT_HINT}"
+            if not isinstance(error, MissingPackageError):
+                self._left_out[name] = f"{type(error).__name__}: {error}"
+                warn(f"{name} is left out; drawing it failed with {self._left_out[name]}")
+            return None
+        self.path(name).write_bytes(content)
+        return content
 
     def write_summary(self, content: Mapping[str, Any]) -> None:
-        """Write what is not drawn: the summary, with the names of all files, is the last."""
-        self._summary = {"command": self._command, **content}
-        drawn = {name for name in self._about if name.endswith(_DRAWN)}
-        self._list_files(self._written | drawn)  # should drawing them end the process
-        for name in (read_summary(self._folder)[1] & self._about.keys()) - self._written:
+        """Write the last file before anything is drawn, and put all of them in place."""
+        path = self.path(next(name for name in SUMMARIES if name in self._about))
+        known = {"command": self._command, **content, "files": sorted(self._written)}
+        text = json.dumps(known, indent=2, ensure_ascii=False) + "\n"
+        path.write_text(text, "utf-8", _ESCAPED)
+        for name in self._about.keys() - self._written:
             self._files.remove(self._folder / name)
         self._files.move()
-
-    def _list_files(self, names: set[str]) -> None:
-        name = next(name for name in SUMMARIES if name in self._about)
-        content = {**self._summary, "files": sorted({*names, name})}
-        content |= {"left_out": self._left_out} if self._left_out else {}
-        text = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
-        self.path(name).write_text(text, "utf-8", _ESCAPED)
 
     def write_csv(self, name: str, heads: Sequence[Any], rows: Rows) -> None:
         with self.path(name).open("w", encoding="utf-8", errors=_ESCAPED, newline="") as file:
             _write_table(file, heads, rows, "csv", self._safe)
-
-    def close(self) -> None:
-        if self._summary:
-            self._list_files(self._written)
 
     def show(self) -> dict[str, Any]:
         """Print and return the files, and those left out."""
@@ -127,24 +112,18 @@ def results_folder(
     folder = Path(name)
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"{folder} is a file; --out needs a folder")
-    for one in about:
-        _refuse_input(folder / one, inputs)
-    found, listed = read_summary(folder)
-    if found not in ("", command):
-        wrong = f"{folder} has results of `ssnmf-fast {found}`"
-        raise UsageError(f"--out: {wrong}; name another folder for those of {command}")
-    there = [path.name for path in folder.iterdir()] if folder.exists() else []
-    others = [one for one in there if one not in listed and not one.startswith(".")]
-    if others := sorted(one for one in others if one in about or not found):
-        wrong = f"{folder} has {others[0]}, which `ssnmf-fast {command}` did not write there"
-        raise UsageError(f"--out: {wrong}; name a new or an empty folder")
-    for path in (folder, *(folder / one for one in listed & about.keys())):
+    for path in (folder, *(folder / one for one in about)):
+        _refuse_input(path, inputs)
         if path.exists() and not os.access(path, os.W_OK):
-            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+            raise UsageError(f"--out: {path} cannot be written to")
+    found, there = read_summary(folder)[0], folder.iterdir() if folder.exists() else ()
+    others = sorted(path.name for path in there if not path.name.startswith("."))
+    if found != command and others:
+        wrong = f"results of `ssnmf-fast {found}`" if found else f"other files, such as {others[0]}"
+        known = f"a new or empty one, or one with results of {command}"
+        raise UsageError(f"--out: the folder {folder} has {wrong}; name {known}")
     with new_files(folder) as files:
-        results = Results(folder, command, about, files, safe)
-        yield results
-        results.close()
+        yield Results(folder, command, about, files, safe)
 
 
 def read_summary(folder: Path) -> tuple[str, set[str]]:
