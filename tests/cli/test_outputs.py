@@ -293,7 +293,9 @@ class TestWhatIsDrawn:
     """The model and the tables do not wait for pictures and pages, nor for what is printed."""
 
     @every_command
-    @pytest.mark.parametrize("place", ["matplotlib.figure.Figure.savefig", "jinja2.Template.render"])
+    @pytest.mark.parametrize(
+        "place", ["matplotlib.figure.Figure.savefig", "jinja2.Template.render"]
+    )
     def test_is_left_out_if_it_fails(
         self,
         name: str,
