@@ -207,7 +207,7 @@ def save(model: object, path: Names) -> None:
 
 
 def save_with_notes(model: Any, path: Names, notes: dict[str, Any]) -> None:
-    """Save a model with text for :func:`read_notes`, which `load` ignores."""
+    """Save a model with notes, which `load` ignores."""
     if hasattr(model, "in_memory"):  # an estimator whose data are on a cluster
         model = model.in_memory()
     if isinstance(model, (str, os.PathLike)):

@@ -39,6 +39,7 @@ _NEGLIGIBLE = 1e-9  # weights below this share of the largest are written as 0
 
 Columns = list[tuple[str, Iterable[Any]]]  # names and values
 Rows = Iterable[Sequence[Any]]
+Inputs = Iterable[str | Path | None]
 
 
 class Results:
@@ -74,8 +75,7 @@ class Results:
         """Write the last file before anything is drawn, and put all of them in place."""
         path = self.path(next(name for name in SUMMARIES if name in self._about))
         known = {"command": self._command, **content, "files": sorted(self._written)}
-        text = json.dumps(known, indent=2, ensure_ascii=False) + "\n"
-        path.write_text(text, "utf-8", _ESCAPED)
+        path.write_text(json.dumps(known, indent=2, ensure_ascii=False) + "\n", "utf-8", _ESCAPED)
         for name in self._about.keys() - self._written:
             self._files.remove(self._folder / name)
         self._files.move()
@@ -94,17 +94,13 @@ class Results:
         for why in dict.fromkeys(self._left_out.values()):
             missing = ", ".join(name for name in self._about if self._left_out.get(name) == why)
             print(f"  left out: {missing}; {why}")
-        more = {"left_out": self._left_out} if self._left_out else {}
-        return {"out": str(self._folder), "files": sorted(names), **more}
+        found = {"out": str(self._folder), "files": sorted(names)}
+        return found | ({"left_out": self._left_out} if self._left_out else {})
 
 
 @contextmanager
 def results_folder(
-    name: str,
-    command: str,
-    about: Mapping[str, str],
-    inputs: Iterable[str | Path | None],
-    safe: bool = False,
+    name: str, command: str, about: Mapping[str, str], inputs: Inputs, safe: bool = False
 ) -> Iterator[Results]:
     """Make a folder for results, which replace those of an earlier run, and nothing else."""
     if name == STANDARD:
@@ -112,10 +108,10 @@ def results_folder(
     folder = Path(name)
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"{folder} is a file; --out needs a folder")
-    for path in (folder, *(folder / one for one in about)):
-        _refuse_input(path, inputs)
-        if path.exists() and not os.access(path, os.W_OK):
-            raise UsageError(f"--out: {path} cannot be written to")
+    for one in ("", *about):
+        _refuse_input(folder / one, inputs if one else ())
+        if (folder / one).exists() and not os.access(folder / one, os.W_OK):
+            raise UsageError(f"--out: {folder / one} cannot be written to")
     found, there = read_summary(folder)[0], folder.iterdir() if folder.exists() else ()
     others = sorted(path.name for path in there if not path.name.startswith("."))
     if found != command and others:
@@ -142,17 +138,16 @@ def default_out(data: str, ending: str = "-ssnmf-fast") -> str:
     return (name.split(".")[0] or name) + ending
 
 
-def refuse_replacing(out: Path, inputs: Iterable[str | Path | None]) -> None:
+def refuse_replacing(out: Path, inputs: Inputs) -> None:
     """Raise UsageError if a file would replace an input, or one in a folder of results."""
     _refuse_input(out, inputs)
     real = Path(os.path.realpath(out))
-    command, files = read_summary(real.parent)
-    if real.name in files and real.exists():
-        wrong = f"{out} would replace a result of `ssnmf-fast {command}`"
+    if real.name in (found := read_summary(real.parent))[1] and real.exists():
+        wrong = f"{out} would replace a result of `ssnmf-fast {found[0]}`"
         raise UsageError(f"--out: {wrong}; name another place")
 
 
-def _refuse_input(out: Path, inputs: Iterable[str | Path | None]) -> None:
+def _refuse_input(out: Path, inputs: Inputs) -> None:
     for one in inputs:  # under any name
         if one is not None and out.exists() and os.path.exists(one) and out.samefile(one):
             raise UsageError(f"--out: {out} would replace {one}, an input; name another place")
