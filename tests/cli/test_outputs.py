@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import errno
+import io
+import json
 import os
 import signal
 import subprocess
@@ -177,12 +179,15 @@ def test_a_full_disk_leaves_the_old_files_or_none(
 
 
 def test_results_of_an_earlier_run_that_do_not_fit_go(matrix: Path, tmp_path: Path) -> None:
-    (tmp_path / "topic_classes.csv").write_text("of an earlier run", encoding="utf-8")
-    (tmp_path / "notes.txt").write_text("of the user", encoding="utf-8")
-    assert main(["fit", str(matrix), "--out", str(tmp_path), *FIT]) == 0
-    assert not (tmp_path / "topic_classes.csv").exists()
-    assert (tmp_path / "notes.txt").exists()
-    assert not [path.name for path in tmp_path.iterdir() if path.name.startswith(".")]
+    out, labels = tmp_path / "out", tmp_path / "labels.txt"
+    labels.write_text("a\nb\n" * 6, encoding="utf-8")
+    assert main(["fit", str(matrix), "--out", str(out), *FIT, "--labels", str(labels)]) == 0
+    (out / "notes.txt").write_text("of the user", encoding="utf-8")
+    assert (out / "topic_classes.csv").exists()
+    assert main(["fit", str(matrix), "--out", str(out), *FIT]) == 0
+    assert not (out / "topic_classes.csv").exists()
+    assert (out / "notes.txt").exists()
+    assert not [path.name for path in out.iterdir() if path.name.startswith(".")]
 
 
 @pytest.mark.slow
@@ -250,10 +255,9 @@ def test_sigterm_while_writing_leaves_the_old_files(ratings: Path, tmp_path: Pat
     with ratings.open("a", encoding="utf-8") as file:
         file.write("u1,i99,\n")
     out = tmp_path / "out"
-    out.mkdir()
-    (out / "predictions.csv").write_text("old", encoding="utf-8")
-    before = contents(tmp_path)
     given = [str(ratings), "--out", str(out), "--threads", "1", "--max-iter", "3", "--rank", "1"]
+    assert main(["complete", *given]) == 0
+    before = contents(tmp_path)
     with subprocess.Popen(
         [sys.executable, "-c", _STUCK, *given],
         stdout=subprocess.PIPE,
@@ -270,16 +274,153 @@ def test_sigterm_while_writing_leaves_the_old_files(ratings: Path, tmp_path: Pat
     assert contents(tmp_path) == before
 
 
+def commands(matrix: Path, ratings: Path, out: Path) -> dict[str, list[str]]:
+    """Return every command that draws, quick and with its inputs."""
+    shared = ["--out", str(out), "--threads", "1"]
+    quick = [*shared, "--max-iter", "3", "--rank", "2"]
+    return {
+        "fit": ["fit", str(matrix), "--model", "nmf", "--image-shape", "2x3", *quick],
+        "choose-rank": ["choose-rank", str(matrix), "--ranks", "1,2", "--splits", "2", *shared],
+        "complete": ["complete", str(ratings), *quick],
+        "recommend": ["recommend", str(ratings), "--rank", "2", *shared],
+    }
+
+
+every_command = pytest.mark.parametrize("name", ["fit", "choose-rank", "complete", "recommend"])
+
+
+class TestWhatIsDrawn:
+    """The model and the tables do not wait for pictures and pages, nor for what is printed."""
+
+    @every_command
+    @pytest.mark.parametrize(
+        "place", ["matplotlib.figure.Figure.savefig", "jinja2.Template.render"]
+    )
+    def test_is_left_out_if_it_fails(
+        self,
+        name: str,
+        place: str,
+        matrix: Path,
+        ratings: Path,
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        capsys: pytest.CaptureFixture[str],
+    ) -> None:
+        def fails(*_: object, **__: object) -> None:
+            raise RuntimeError("no pen")
+
+        pytest.importorskip("jinja2")
+        pytest.importorskip("matplotlib")
+        monkeypatch.setattr(place, fails)
+        out = tmp_path / "out"
+        given = commands(matrix, ratings, out)[name]
+        assert main(given) == 0
+        shown = capsys.readouterr()
+        assert "is left out; drawing it failed with RuntimeError: no pen" in shown.err
+        assert "; RuntimeError: no pen" in shown.out.partition("  left out: ")[2]
+        kept = {path.name for path in out.iterdir()}
+        assert kept & {"model.npz", "ranks.csv"}
+        assert kept & {"metrics.json", "report.json"}
+        assert main([*given, "--json"]) == 0  # the folder is known
+        summary = json.loads(capsys.readouterr().out)
+        assert set(summary["files"]) == kept
+        assert {*summary["left_out"].values()} == {"RuntimeError: no pen"}
+
+    @every_command
+    def test_may_be_stopped(
+        self,
+        name: str,
+        matrix: Path,
+        ratings: Path,
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        def stopped(*_: object, **__: object) -> None:
+            raise KeyboardInterrupt
+
+        pytest.importorskip("matplotlib")
+        monkeypatch.setattr("matplotlib.figure.Figure.savefig", stopped)
+        out = tmp_path / "out"
+        assert main(commands(matrix, ratings, out)[name]) == 130
+        assert {path.name for path in out.iterdir()} & {"model.npz", "ranks.csv"}
+
+    @every_command
+    @pytest.mark.parametrize(("error", "code"), [(BrokenPipeError, 0), (OSError, 2)])
+    def test_outlives_the_printing(
+        self,
+        name: str,
+        error: type[OSError],
+        code: int,
+        matrix: Path,
+        ratings: Path,
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        capsys: pytest.CaptureFixture[str],
+    ) -> None:
+        class Ended(io.StringIO):
+            def write(self, text: str) -> int:
+                raise error(errno.ENOSPC, "no room")
+
+        out = tmp_path / "out"
+        with monkeypatch.context() as patch:
+            patch.setattr(sys, "stdout", Ended())
+            assert main(commands(matrix, ratings, out)[name]) == code
+        assert "report.html" in {path.name for path in out.iterdir()}
+        assert ("error: standard output: no room" in capsys.readouterr().err) == (code == 2)
+
+
+@every_command
+@pytest.mark.parametrize("owner", ["a person", "another command", "nobody", "a hidden file"])
+def test_only_own_folders_are_written_to(
+    name: str,
+    owner: str,
+    matrix: Path,
+    ratings: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    out = tmp_path / "out"
+    (out / "deep").mkdir(parents=True) if owner == "a person" else out.mkdir()
+    every = commands(matrix, ratings, out)
+    if owner == "another command":
+        assert main(every["complete" if name == "fit" else "fit"]) == 0
+    elif owner != "nobody":
+        place = out / (".DS_Store" if owner == "a hidden file" else "metrics.json")
+        place.write_text('{"accuracy": 1, "files": []}', encoding="utf-8")
+    before = contents(tmp_path)
+    capsys.readouterr()
+    refused = owner in ("a person", "another command")
+    assert main(every[name]) == (2 if refused else 0)
+    if refused:
+        assert "name a new or empty one" in error_line(capsys)
+        assert contents(tmp_path) == before
+    else:
+        assert main(every[name]) == 0  # now it is one of its own
+
+
+def test_predictions_replace_no_result(
+    matrix: Path, model: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = contents(model)
+    given = ["predict", str(model), str(matrix), "--out"]
+    assert main([*given, str(model / "predictions.csv")]) == 2
+    assert "would replace a result of `ssnmf-fast fit`" in error_line(capsys)
+    assert contents(model) == before
+    for _ in range(2):  # a file of another name may be replaced
+        assert main([*given, str(model / "new.csv")]) == 0
+
+
 class TestFormulas:
     def test_safe_csv(self, ratings: Path, tmp_path: Path) -> None:
-        given = ["complete", str(ratings), "--out", str(tmp_path), "--quiet", "--rank", "1"]
+        out = tmp_path / "out"
+        given = ["complete", str(ratings), "--out", str(out), "--quiet", "--rank", "1"]
         assert main([*given, "--max-iter", "3"]) == 0
-        assert rows_of(tmp_path / "users.csv")[0]["user"] == "=u0"
+        assert rows_of(out / "users.csv")[0]["user"] == "=u0"
         assert main([*given, "--max-iter", "3", "--safe-csv"]) == 0
-        rows = rows_of(tmp_path / "users.csv")
+        rows = rows_of(out / "users.csv")
         assert [row["user"] for row in rows[:2]] == ["'=u0", "u1"]
         assert rows[0]["place"] == "0"
-        assert rows_of(tmp_path / "highest_predictions.csv")[0]["user"] == "'=u0"
+        assert rows_of(out / "highest_predictions.csv")[0]["user"] == "'=u0"
 
     def test_cells(self, tmp_path: Path) -> None:
         cells = {"=1+1": "'=1+1", "+cmd": "'+cmd", "-2+3": "'-2+3", "@SUM(A1)": "'@SUM(A1)"}
@@ -288,9 +429,10 @@ class TestFormulas:
         rows = [[user, f"i{k}", k % 5] for user in cells for k in range(3)]
         with table.open("w", newline="", encoding="utf-8") as file:
             csv.writer(file).writerows([["user", "item", "rating"], *rows])
-        given = [str(table), "--out", str(tmp_path), "--quiet", "--rank", "1", "--max-iter", "3"]
+        out = tmp_path / "out"
+        given = [str(table), "--out", str(out), "--quiet", "--rank", "1", "--max-iter", "3"]
         assert main(["complete", *given, "--test-size", "0", "--safe-csv"]) == 0
-        found = [row["user"] for row in rows_of(tmp_path / "users.csv")]
+        found = [row["user"] for row in rows_of(out / "users.csv")]
         assert sorted(found) == sorted(cells.values())
 
     def test_is_for_tables_of_text(

@@ -154,6 +154,18 @@ def test_matrices_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert "expected a table of users and items" in error_line(capsys)
 
 
+def test_ids_of_any_length(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """No name of a file is as long, and Python reads no integer of as many digits."""
+    users, table = [*"21", "10" * 2500, "0" * 5000 + "3"], tmp_path / "a.csv"
+    pairs = [f"{user},{item},5" for user in users for item in range(4)]
+    table.write_text("\n".join(["user,item,rating", *pairs]), encoding="utf-8")
+    assert recommend(table, tmp_path / "out") == 0
+    assert sf.load(tmp_path / "out").user_ids_.tolist() == ["1", "2", users[3], users[2]]
+    assert recommend(table, tmp_path / "out", "--users", users[2]) == 0
+    assert recommend(table, tmp_path / "out", "--users", "u" * 300) == 0
+    assert "1 of --users are not in" in capsys.readouterr().err
+
+
 def test_too_few_pairs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "a.csv").write_text("user,item\na,b\n", encoding="utf-8")
     assert recommend(tmp_path / "a.csv", tmp_path / "out") == 0

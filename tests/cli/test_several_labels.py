@@ -133,6 +133,13 @@ class TestSeveralLabels:
         assert np.mean(right) > 0.7
         assert all(0 <= float(row["probability pets"]) <= 1 for row in rows)
         first = [row["prediction"] for row in rows_of(out / "predictions.csv")]
+        other = tmp_path / "other"
+        other.mkdir()
+        for file in ("model.npz", "vectorizer.json"):  # which are enough
+            (out / file).rename(other / file)
+        again = [str(other), str(several[0]), "--out", str(tmp_path / "again.csv")]
+        assert main(["predict", *again]) == 0
+        assert rows_of(tmp_path / "again.csv") == rows
         assert first == [row["prediction"] for row in rows]
 
     @pytest.mark.parametrize("model", ["cnmf", "supervised-vbnmf"])

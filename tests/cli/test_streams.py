@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 import sys
 import types
 from argparse import Namespace
@@ -51,6 +52,18 @@ def give(monkeypatch: pytest.MonkeyPatch, content: str) -> None:
     """Put bytes on standard input."""
     stream = io.TextIOWrapper(io.BytesIO(content.encode("utf-8")), encoding="ascii")
     monkeypatch.setattr(sys, "stdin", stream)
+
+
+every_command = pytest.mark.parametrize(
+    "command",
+    [
+        "demo",
+        "show-config",
+        "fit X.npy --out out",
+        "predict model.npz X.npy --out Y.csv",
+        "complete X.npy --out Y.npy",
+    ],
+)
 
 
 class TestStandardInput:
@@ -187,16 +200,37 @@ class TestPrinting:
         assert main(["predict", str(model), str(table), "--out", "-", "--json"]) == 2
         assert "both write to standard output" in capsys.readouterr().err
 
+    @every_command
     @pytest.mark.parametrize(
-        "command",
+        ("error", "code"),
         [
-            "demo",
-            "show-config",
-            "fit X.npy --out out",
-            "predict model.npz X.npy --out Y.csv",
-            "complete X.npy --out Y.npy",
+            *((KeyError("x"), 70), (AssertionError(), 70), (ZeroDivisionError("x"), 70)),
+            *((RuntimeError("x"), 70), (ImportError("x"), 70), (RecursionError("x"), 70)),
+            *((ValueError("x"), 2), (OSError("x"), 2), (MemoryError(), 2)),
+            *((KeyboardInterrupt(), 130), (BrokenPipeError(), 0)),
         ],
     )
+    def test_exit_codes(
+        self,
+        command: str,
+        error: BaseException,
+        code: int,
+        monkeypatch: pytest.MonkeyPatch,
+        capsys: pytest.CaptureFixture[str],
+    ) -> None:
+        def broken(*_: object) -> None:
+            raise error
+
+        real = cli.build_parser().parse_args
+        read = {"parse_args": lambda argv: Namespace(**vars(real(argv)) | {"run": broken})}
+        monkeypatch.setattr(cli, "build_parser", lambda: types.SimpleNamespace(**read))
+        for more in ([], ["--debug"]):
+            assert main([*command.split(), *more]) == code
+            assert ("Traceback" in capsys.readouterr().err) == (
+                code == 70 or (code == 2 and bool(more))
+            )
+
+    @every_command
     def test_debug_of_every_subcommand(
         self, command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ) -> None:
@@ -232,8 +266,27 @@ class TestPrinting:
             raise AttributeError("a bug")
 
         monkeypatch.setattr(sf.NMF, "fit", broken)
-        with pytest.raises(AttributeError, match="a bug"):  # not taken for bad input
-            main(command)
+        assert main(command) == 70  # not taken for bad input
+        assert "Traceback" in capsys.readouterr().err
+
+
+def test_what_standard_output_cannot_hold(
+    table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table.write_text(table.read_text("utf-8").replace(",a\n", ",ä\n"), encoding="utf-8")
+    odd, out = tmp_path / os.fsdecode(b"posts\xe9.csv"), tmp_path / "out"  # a name that is no text
+    try:
+        table.rename(odd)
+    except OSError:
+        odd = table
+    for more, found in {("--json",): '"\\u00e4"', (): "\\xe4"}.items():
+        stream = io.TextIOWrapper(io.BytesIO(), "ascii")
+        monkeypatch.setattr(sys, "stdout", stream)
+        assert fit(odd, out, *more) == 0
+        assert found in stream.buffer.getvalue().decode()  # type: ignore[attr-defined]
+    assert "posts" in json.loads((out / "metrics.json").read_text("utf-8"))["settings"]["data"]
+    assert main(["predict", str(out), str(odd), "--out", "-"]) == 2
+    assert "standard output is ascii, which has no '\\xe4'; set PYTHON" in capsys.readouterr().err
 
 
 class TestFolder:

@@ -251,8 +251,7 @@ def test_damaged_files_are_refused(
         assert "is not a vectorizer of `ssnmf-fast fit`" in error_line(capsys)
     path.write_text(json.dumps(content), encoding="utf-8")
     (tmp_path / "out" / "metrics.json").write_text(deep, encoding="utf-8")
-    assert main(["predict", str(tmp_path / "out"), str(table), "--out", out]) == 2
-    assert "metrics.json was not written by `ssnmf-fast fit`: lists or" in error_line(capsys)
+    assert main(["predict", str(tmp_path / "out"), str(table), "--out", out]) == 0
     assert fit(table, tmp_path / "new", "--token-pattern", "[") == 2
     assert "not a regular expression" in error_line(capsys)
 

@@ -30,7 +30,7 @@ class Replacement:
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         try:
             if kind is None:
-                self._move()
+                self.move()
         finally:
             for hidden in self._hidden.values():
                 shutil.rmtree(hidden, ignore_errors=True)
@@ -59,7 +59,7 @@ class Replacement:
             self._hidden[place] = Path(tempfile.mkdtemp(prefix=".unfinished-", dir=place))
         return self._hidden[place]
 
-    def _move(self) -> None:
+    def move(self) -> None:
         """Move old files aside and new files into place; an exception moves them back."""
         aside, placed, tried = [], [], []
         for target, new in self._new.items():
@@ -81,3 +81,4 @@ class Replacement:
                     with suppress(OSError):
                         os.replace(place, source)
             raise
+        self._new = {}

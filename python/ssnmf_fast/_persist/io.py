@@ -206,6 +206,11 @@ def save(model: object, path: Names) -> None:
     >>> bool((sf.load("model.npz").A == model.A).all())
     True
     """
+    save_with_notes(model, path, {})
+
+
+def save_with_notes(model: Any, path: Names, notes: dict[str, Any]) -> None:
+    """Save a model with notes, which `load` ignores."""
     if hasattr(model, "in_memory"):  # an estimator whose data are on a cluster
         model = model.in_memory()
     if isinstance(model, (str, os.PathLike)):
@@ -217,11 +222,18 @@ def save(model: object, path: Names) -> None:
         name = type(model).__name__
         raise ValueError(f"This {name} cannot be saved, as load would fail: {error}.") from error
     formats = {"format": FORMAT, "format_version": FORMAT_VERSION, "ssnmf_fast": __version__}
-    header = formats | described
+    header = formats | described | ({"notes": notes} if notes else {})
     stored: dict[str, Any] = {f"{_ARRAY}{key}": array for key, array in arrays.items()}
     stored[HEADER] = saved.header_array(header)
     with Replacement() as files, files.path(Path(path)).open("wb") as file:
         np.savez_compressed(file, **stored)  # all are numeric: nothing is pickled
+
+
+def read_notes(path: Path) -> dict[str, Any]:
+    """Return what was noted in the file of a model that can be loaded."""
+    with path.open("rb") as file:
+        notes = NpzReader(file).header().get("notes", {})
+    return notes if isinstance(notes, dict) else {}
 
 
 def load(path: Names) -> Any:

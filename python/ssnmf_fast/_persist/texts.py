@@ -114,7 +114,7 @@ def write_vectorizer(path: Path, column: str, tfidf: Any, keep_markup: bool) -> 
         "terms": [str(term) for term in tfidf.get_feature_names_out()],
         "idf": tfidf.idf_.tolist(),
     }
-    path.write_text(json.dumps(content, ensure_ascii=False), encoding="utf-8")
+    path.write_text(json.dumps(content, ensure_ascii=False), "utf-8", "backslashreplace")
 
 
 def read_vectorizer(path: Path) -> tuple[str, Any, bool]:

@@ -9,9 +9,11 @@ import os
 import sys
 import traceback
 import warnings
+from argparse import Namespace
 from collections.abc import Sequence
 from contextlib import redirect_stderr, redirect_stdout, suppress
 from pathlib import Path
+from typing import Any, TextIO, cast
 
 from .._common.optional import MissingPackageError
 from ._parser import build_parser
@@ -19,64 +21,100 @@ from ._read import STANDARD, UsageError
 
 __all__ = ["main"]
 
-_DIFFERENT, _BAD_INPUT, _INTERRUPTED = 1, 2, 130
+_DIFFERENT, _BAD_INPUT, _BUG, _INTERRUPTED = 1, 2, 70, 130
 _LONGEST = 1200  # characters of a message
+
+
+class _Printed:
+    """A stream for reports, which may close or be full: this does not end what is reported."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self.stream, self.errors = stream, "backslashreplace"  # of characters it lacks
+        self.failure: OSError | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.stream, name)
+
+    def write(self, text: str) -> int:
+        encoding = getattr(self.stream, "encoding", None) or "utf-8"
+        self._try("write", text.encode(encoding, self.errors).decode(encoding))
+        return len(text)
+
+    def flush(self) -> None:
+        self._try("flush")
+
+    def _try(self, name: str, *given: str) -> None:
+        try:
+            if self.failure is None:
+                getattr(self.stream, name)(*given)
+        except OSError as error:
+            self.failure, error.filename = error, "standard output"
+            with suppress(OSError, ValueError), Path(os.devnull).open("w") as nowhere:
+                os.dup2(nowhere.fileno(), self.stream.fileno())  # for Python's own last flush
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line with arguments, by default those of the process.
 
-    Returns 0, 1 if `verify` finds a difference, 2 for bad input, or 130 after Ctrl-C.
+    Returns 0, 1 if `verify` finds a difference, 2 for bad input, 70 for a bug, or 130 after Ctrl-C.
     """
-    parser = build_parser()
-    if "_ARGCOMPLETE" in os.environ:  # the shell asks for options
-        with suppress(ImportError):
-            importlib.import_module("argcomplete").autocomplete(parser)
-    try:
-        options = parser.parse_args(argv)
-    except SystemExit as stop:  # argparse raises this, also after --help and --version
-        return int(stop.code or 0)
-    quiet, as_json, debug = (getattr(options, name, False) for name in ("quiet", "json", "debug"))
-    to_output = getattr(options, "out", None) == STANDARD
+    code, debug = 0, False
     with (
         warnings.catch_warnings(),
-        Path(os.devnull).open("w", encoding="utf-8") as nowhere,
-        redirect_stdout(sys.stdout or nowhere),
-        redirect_stderr(sys.stderr or nowhere),
+        Path(os.devnull).open("w", encoding="utf-8", errors="backslashreplace") as nowhere,
+        redirect_stdout(cast(Any, _Printed(sys.stdout or nowhere))) as output,
+        redirect_stderr(cast(Any, _Printed(sys.stderr or nowhere))),
     ):
         warnings.simplefilter("default")
         warnings.showwarning = lambda message, *_, **__: _print_line("warning", str(message))
         try:
-            if as_json and to_output:
-                wrong = "--json and --out - both write to standard output; leave one of them out"
-                raise UsageError(wrong)
-            if sys.stdout is nowhere and (as_json or to_output):
-                option = "--json" if as_json else "--out -"
-                raise UsageError(f"standard output is closed, and {option} writes to it")
-            hidden = (quiet or as_json) and not to_output
-            with (
-                redirect_stdout(nowhere if hidden else sys.stdout),
-                redirect_stderr(nowhere if quiet else sys.stderr),
-            ):
-                summary = options.run(options)
-            if as_json:
-                print(json.dumps(summary, indent=2, ensure_ascii=False))
-            sys.stdout.flush()
+            parser = build_parser()
+            if "_ARGCOMPLETE" in os.environ:  # the shell asks for options
+                with suppress(ImportError):
+                    importlib.import_module("argcomplete").autocomplete(parser)
+            try:
+                options = parser.parse_args(argv)
+            except SystemExit as stop:  # argparse raises this, also after --help and --version
+                code = int(stop.code or 0)
+            else:
+                debug = getattr(options, "debug", False)
+                code = _run(options, output, nowhere)
+            output.flush()
+            if output.failure is not None:
+                raise output.failure
         except KeyboardInterrupt:
             print("\nssnmf-fast: stopped", file=sys.stderr)
             return _INTERRUPTED
         except BrokenPipeError:  # the reader of the output, such as `head`, has ended
-            sys.stderr.close()
-            return 0
+            return code
         except Exception as error:
             message = _describe(error)
-            if debug:
+            if debug or message is None:
                 traceback.print_exc()
-            elif message is None:
-                raise
-            _print_line("error", message or f"{type(error).__name__}: {error}")
-            return _BAD_INPUT
-        return 0 if (summary or {}).get("ok", True) else _DIFFERENT
+            bug = f"{type(error).__name__}: {error} (a bug of ssnmf-fast; please report it)"
+            _print_line("error", message or bug)
+            return _BUG if message is None else _BAD_INPUT
+        return code
+
+
+def _run(options: Namespace, output: Any, nowhere: TextIO) -> int:
+    quiet, as_json = (getattr(options, name, False) for name in ("quiet", "json"))
+    to_output = getattr(options, "out", None) == STANDARD
+    if as_json and to_output:
+        raise UsageError("--json and --out - both write to standard output; leave out one of them")
+    if output.stream is nowhere and (as_json or to_output):
+        option = "--json" if as_json else "--out -"
+        raise UsageError(f"standard output is closed, and {option} writes to it")
+    output.errors = "strict" if to_output else output.errors
+    with (
+        redirect_stdout(nowhere if (quiet or as_json) and not to_output else output),
+        redirect_stderr(nowhere if quiet else sys.stderr),
+    ):
+        summary = options.run(options)
+    if as_json:
+        plain = not (getattr(output, "encoding", None) or "utf-8").lower().startswith("utf")
+        print(json.dumps(summary, indent=2, ensure_ascii=plain))
+    return 0 if (summary or {}).get("ok", True) else _DIFFERENT
 
 
 def _describe(error: Exception) -> str | None:
@@ -87,6 +125,9 @@ def _describe(error: Exception) -> str | None:
         return f"not enough memory: {error}"
     if isinstance(error, OSError) and error.filename is not None:
         return f"{error.filename}: {error.strerror}"
+    if isinstance(error, UnicodeEncodeError):  # files are UTF-8
+        wrong = f"standard output is {error.encoding}, which has no {error.object[error.start]!a}"
+        return f"{wrong}; set PYTHONIOENCODING=utf-8, or name a file with --out"
     text = str(error) or type(error).__name__
     if isinstance(error, (UsageError, MissingPackageError, OSError, csv.Error)):
         return text

@@ -84,7 +84,7 @@ def _complete_ratings(source: Source, options: Namespace) -> dict[str, Any]:
         _PICTURE: "how fast the singular values of the model fall",
         _PAGE: "everything on one page: open this first",
     }
-    with results_folder(folder, about, [source.path], options.safe_csv) as out:
+    with results_folder(folder, "complete", about, [source.path], options.safe_csv) as out:
         n, m = matrix.shape
         print("Completion of ratings\n")
         print(f"  data      {source}: {matrix.nnz} ratings of {m} items by {n} users")
@@ -117,11 +117,11 @@ def _complete_ratings(source: Source, options: Namespace) -> dict[str, Any]:
             pairs = zip(empty.tolist(), completion.predict(*empty.T).tolist(), strict=True)
             rated = ((users[u], items[i], value) for (u, i), value in pairs)
             out.write_csv(_PREDICTIONS, ("user", "item", "predicted rating"), rated)
-        out.write(_PICTURE, lambda: png(singular_values(completion.singular_values)))
         sizes = {"users": n, "items": m, "ratings": int(matrix.nnz), "merged": merged}
         report = {**sizes, "empty": len(empty), "columns": names, **summary}
         report["seconds"]["all"] = time.perf_counter() - begin
-        out.write_json(_REPORT, report)
+        out.write_summary(report)
+        out.draw(_PICTURE, lambda: png(singular_values(completion.singular_values)))
         examples = []
         for u, predicted in shown.items():
             own = matrix[[u]]
@@ -129,7 +129,7 @@ def _complete_ratings(source: Source, options: Namespace) -> dict[str, Any]:
             known = ", ".join(f"{items[own.indices[k]]} ({own.data[k]:g})" for k in liked)
             examples.append((users[u], known, ", ".join(predicted)))
         page = _page(report, examples, task.remarks)
-        out.write(_PAGE, lambda: render(page).encode())
+        out.draw(_PAGE, lambda: render(page))
     return {**report, **out.show()}
 
 

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from .. import save
 from .._common.text import sort_naturally
+from .._persist.io import save_with_notes
 from .._persist.texts import VECTORIZER_NAME, write_vectorizer
 from .._topics import Topics, class_means, numbered_names, real_terms
 from ..estimators import TopicTree
@@ -61,37 +61,39 @@ _TERMS_PRINTED, _IMAGES_PRINTED, _CLASSES_PRINTED, _LONGEST_NAME = 8, 10, 20, 32
 def write_all(fitted: Fitted, out: Results, options: Namespace) -> tuple[Report, dict[str, Any]]:
     """Write every file; return what is reported, and the sizes and measures for JSON."""
     report, model = make_report(fitted, options), fitted.model
-    save(model, out.path(MODEL_NAME))
+    separator = options.label_separator or SEPARATOR
+    notes = {"label_separator": separator, "id": options.id}  # for `predict`
+    save_with_notes(model, out.path(MODEL_NAME), notes)
     if (vectorizer := fitted.vectorizer) is not None:
         path = out.path(VECTORIZER_NAME)
         write_vectorizer(path, vectorizer.column, vectorizer.tfidf, vectorizer.keep_markup)
     _write_topics(out, fitted, report)
-    predictions = make_predictions(fitted, options.label_separator or SEPARATOR)
-    out.write_csv(_PREDICTIONS, *predictions)
+    out.write_csv(_PREDICTIONS, *make_predictions(fitted, separator))
     np.save(out.path(_REPRESENTATION), model.representation_)
+    for part, name in {"prevalence": _OVER_TIME, **_PARTS}.items():
+        rows = fitted.over_time and fitted.over_time.to_rows(part)  # type: ignore[arg-type]
+        if rows:
+            out.write_csv(name, [*rows[0]], ([*row.values()] for row in rows))
+    content = describe(fitted, report, options)
+    out.write_summary(content)
     pictures, shape = [], fitted.image_shape
     if shape is not None:
         classes = [", ".join(str(name) for name, _ in topic.leading) for topic in report.topics]
         names = [f"{k} ({one})" if one else str(k) for k, one in enumerate(classes)]
-        drawn = out.write(_PICTURE, lambda: png(image_grid(model.components_, shape, names=names)))
+        drawn = out.draw(_PICTURE, lambda: png(image_grid(model.components_, shape, names=names)))
         more = " and main classes" if any(classes) else ""
         caption = f"With their numbers{more}. Each image is approximated by a weighted sum of them."
         pictures.append(Picture("Components", caption, drawn))
     if (choice := getattr(model, "rank_choice_", None)) is not None:
         pictures.append(draw_choice(choice, out))
     if (over := fitted.over_time) is not None:
-        for part, name in {"prevalence": _OVER_TIME, **_PARTS}.items():
-            if rows := over.to_rows(part):  # type: ignore[arg-type]
-                out.write_csv(name, [*rows[0]], ([*row.values()] for row in rows))
-        drawn = out.write(_HEAT_MAP, lambda: png(over.plot(n_terms=_NAME_TERMS)))
+        drawn = out.draw(_HEAT_MAP, lambda: png(over.plot(n_terms=_NAME_TERMS)))
         caption = (
             f"Prevalence of every topic in {len(over.slices)} slices of time, relative to its "
             "peak. Topics are sorted by peak; gray slices have no documents."
         )
         pictures.append(Picture("Topics over time", caption, drawn))
-    content = describe(fitted, report, options)
-    out.write_json(METRICS_NAME, content)
-    out.write(_REPORT, lambda: render(replace(report, pictures=pictures)).encode())
+    out.draw(_REPORT, lambda: render(replace(report, pictures=pictures)))
     return report, content
 
 
@@ -104,7 +106,7 @@ def draw_choice(choice: RankChoice, out: Results) -> Picture:
         what += ": means of the splits, with one standard error; points are single splits"
     what += "" if choice.high is None else "; any number in the shaded range will do"
     better = "Larger" if choice.larger_is_better else "Smaller"
-    drawn = out.write(CURVE, lambda: png(choice.plot()))
+    drawn = out.draw(CURVE, lambda: png(choice.plot()))
     return Picture("Number of topics", f"{what}. {better} is better.", drawn)
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from .._common.arrays import Array
 from .._data.arrays import float_dtype
-from .._data.times import Times, read_times
+from .._data.times import Times, cut, read_times
 from .._solver.loop import ProgressBar
 from .._topics import names_of
 from ..estimators import BayesianNMF
@@ -67,7 +67,7 @@ def run(options: Namespace, data: Data | None = None) -> dict[str, Any]:
         if getattr(options, name) and options.labels is None:
             raise UsageError(f"--{name.replace('_', '-')} is for labels; give --labels too")
     folder = options.out or default_out(options.data)
-    files = results_folder(folder, FILES, inputs, options.safe_csv)
+    files = results_folder(folder, "fit", FILES, inputs, options.safe_csv)
     with files as out, keeping_warnings() as told:
         data = read_data(options) if data is None else data
         check_labels(model, data.labels, options)
@@ -127,7 +127,9 @@ def _read_times(options: Namespace, data: Table | Source, n_samples: int) -> Tim
     values = read_values(options.time, data, n_samples)
     is_column = isinstance(data, Table) and options.time in data.frame
     try:
-        return read_times(values, options.time if is_column else "date")
+        times = read_times(values, options.time if is_column else "date")
+        cut(times.values, options.freq or "month", "dates", least=1)  # fails now, not after the fit
+        return times
     except (TypeError, ValueError) as error:
         where = data if is_column else options.time
         raise UsageError(f"{where}: {str(error).rstrip('.')}") from error
@@ -324,7 +326,7 @@ def run_choose_rank(options: Namespace) -> dict[str, Any]:
         params["estimator"] = BayesianNMF(**{k: v for k, v in stops.items() if v is not None})
     params |= {"mask_zeros": not options.only_nonzeros, "verbose": 1}
     folder = options.out or default_out(options.data, "-ranks")
-    files = results_folder(folder, _RANK_FILES, list_inputs(options))
+    files = results_folder(folder, "choose-rank", _RANK_FILES, list_inputs(options))
     with files as out, keeping_warnings() as told:
         data = read_data(options)
         begin = time.perf_counter()
@@ -350,7 +352,6 @@ def _write_choice(
         for row in choice.to_rows()
     ]
     out.write_csv(_TABLE, [*rows[0]], ([*row.values()] for row in rows))
-    curve = draw_choice(choice, out)
     settings = [
         (name.replace("_", " "), str(getattr(options, name)))
         for name in ("data", "only_nonzeros", *_PARAMETERS)
@@ -361,7 +362,7 @@ def _write_choice(
     content = {name: value for name in kept if (value := getattr(choice, name)) is not None}
     content |= {"warnings": told, "ranks": rows, "settings": dict(settings)}
     content["seconds"] = round(seconds, 3)
-    out.write_json(METRICS_NAME, content)
+    out.write_summary(content)
     tried = f"{choice.rank} topics, of {len(choice.ranks)} numbers tried"
     lead = tried if choice.high is None else str(choice)
     facts = {"topics": str(choice.rank), "tried": f"{choice.ranks[0]} to {choice.ranks[-1]}"}
@@ -372,8 +373,8 @@ def _write_choice(
         facts=[*facts.items()],
         settings=settings,
         warnings=told,
-        remarks=[note.rstrip(".") for note in choice.notes],
-        pictures=[curve],
+        remarks=choice.notes,
+        pictures=[draw_choice(choice, out)],
     )
-    out.write(_REPORT, lambda: render(report).encode())
+    out.draw(_REPORT, lambda: render(report))
     return content

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import re
 import shlex
 from argparse import Namespace
@@ -184,7 +185,7 @@ def warn_of_labels(labels: SampleLabels, option: str, separator: str | None) -> 
 
 def column_to_fill(labels: str) -> str:
     """Return the column to fill in in tables of `suggest`, for a value of --labels."""
-    return _COLUMN if Path(labels).is_file() else labels
+    return _COLUMN if os.path.isfile(labels) else labels
 
 
 def _add_more_labels(
@@ -275,7 +276,7 @@ SEEDS_EXAMPLE = '{"space": ["orbit", "nasa"], "sport": {"game": 2, "team": 1}}'
 def read_seeds(name: str, encoding: str) -> dict[str, Any]:
     """Return the words, perhaps with strengths, of every topic."""
     path = Path(name)
-    if not path.is_file():
+    if not os.path.isfile(path):
         raise UsageError(f"{path}: no such file; expected seeds such as {SEEDS_EXAMPLE}")
     with reporting(path), open_text(path, encoding) as file:
         text = file.read()

@@ -5,12 +5,13 @@ from __future__ import annotations
 import csv
 import json
 import math
+import os
 import signal
 import sys
 import threading
 from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -27,7 +28,9 @@ from ._models import Fitted, Ids
 from ._read import STANDARD, UsageError, warn
 
 MODEL_NAME, METRICS_NAME = "model.npz", "metrics.json"
+SUMMARIES = (METRICS_NAME, "report.json")  # one lists the files of a folder
 KINDS = ("csv", "jsonl")
+_ESCAPED = "backslashreplace"  # such as a byte of a file name that is no text
 SEPARATOR = ";"  # between the labels of a sample, unless another is given
 _SIGNAL_EXIT = 128  # plus the number of the signal, as in a shell
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")  # beginnings of formulas, and characters that hide one
@@ -36,71 +39,97 @@ _NEGLIGIBLE = 1e-9  # weights below this share of the largest are written as 0
 
 Columns = list[tuple[str, Iterable[Any]]]  # names and values
 Rows = Iterable[Sequence[Any]]
+Inputs = Iterable[str | Path | None]
 
 
 class Results:
     """A folder of results; `about` describes its possible files, in the order of printing."""
 
     def __init__(
-        self, folder: Path, about: Mapping[str, str], files: Replacement, safe: bool
+        self, folder: Path, command: str, about: Mapping[str, str], files: Replacement, safe: bool
     ) -> None:
         self._folder, self._about, self._files, self._safe = folder, about, files, safe
-        self.written: set[str] = set()
-        self._left_out: set[str] = set()
+        self._command, self._written = command, set[str]()
+        self._left_out: dict[str, str] = {}  # files, and the reasons
 
     def path(self, name: str) -> Path:
         assert name in self._about  # only those are compared with the inputs
-        self.written.add(name)
+        self._written.add(name)
         return self._files.path(self._folder / name)
 
-    def write(self, name: str, make: Callable[[], bytes]) -> bytes | None:
-        """Write what `make` returns; None if it needs a package that is not installed."""
+    def draw(self, name: str, make: Callable[[], bytes | str]) -> bytes | None:
+        """Write what `make` returns; None if that fails, as the other results do not need it."""
         try:
-            content = make()
-        except MissingPackageError:
-            self._left_out.add(name)
+            made = make()
+            content = made.encode("utf-8", _ESCAPED) if isinstance(made, str) else made
+        except Exception as error:
+            self._left_out[name] = f"to get them: {PLOT_HINT}"
+            if not isinstance(error, MissingPackageError):
+                self._left_out[name] = f"{type(error).__name__}: {error}"
+                warn(f"{name} is left out; drawing it failed with {self._left_out[name]}")
             return None
         self.path(name).write_bytes(content)
         return content
 
-    def write_json(self, name: str, content: Mapping[str, Any]) -> None:
-        text = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
-        self.path(name).write_text(text, encoding="utf-8")
+    def write_summary(self, content: Mapping[str, Any]) -> None:
+        """Write the last file before anything is drawn, and put all of them in place."""
+        path = self.path(next(name for name in SUMMARIES if name in self._about))
+        known = {"command": self._command, **content, "files": sorted(self._written)}
+        path.write_text(json.dumps(known, indent=2, ensure_ascii=False) + "\n", "utf-8", _ESCAPED)
+        for name in self._about.keys() - self._written:
+            self._files.remove(self._folder / name)
+        self._files.move()
 
     def write_csv(self, name: str, heads: Sequence[Any], rows: Rows) -> None:
-        with self.path(name).open("w", encoding="utf-8", newline="") as file:
+        with self.path(name).open("w", encoding="utf-8", errors=_ESCAPED, newline="") as file:
             _write_table(file, heads, rows, "csv", self._safe)
 
     def show(self) -> dict[str, Any]:
-        """Print and return the files; name those left out because a package is missing."""
-        names = [name for name in self._about if name in self.written]
+        """Print and return the files, and those left out."""
+        names = [name for name in self._about if name in self._written]
         print("\nFiles")
         width = max(len(str(self._folder / name)) for name in names)
         for name in names:
             print(f"  {self._folder / name!s:<{width}}  {self._about[name]}")
-        if self._left_out:
-            missing = ", ".join(name for name in self._about if name in self._left_out)
-            print(f"  left out: {missing}; to get them: {PLOT_HINT}")
-        return {"out": str(self._folder), "files": sorted(names)}
+        for why in dict.fromkeys(self._left_out.values()):
+            missing = ", ".join(name for name in self._about if self._left_out.get(name) == why)
+            print(f"  left out: {missing}; {why}")
+        found = {"out": str(self._folder), "files": sorted(names)}
+        return found | ({"left_out": self._left_out} if self._left_out else {})
 
 
 @contextmanager
 def results_folder(
-    name: str, about: Mapping[str, str], inputs: Iterable[str | Path | None], safe: bool = False
+    name: str, command: str, about: Mapping[str, str], inputs: Inputs, safe: bool = False
 ) -> Iterator[Results]:
-    """Make a folder for results, which replace those of an earlier run all at once."""
+    """Make a folder for results, which replace those of an earlier run, and nothing else."""
     if name == STANDARD:
         raise UsageError("--out -: the results are several files; --out needs a folder")
     folder = Path(name)
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"{folder} is a file; --out needs a folder")
-    for one in about:
-        refuse_replacing(folder / one, inputs)
+    for one in ("", *about):
+        _refuse_input(folder / one, inputs if one else ())
+        if (folder / one).exists() and not os.access(folder / one, os.W_OK):
+            raise UsageError(f"--out: {folder / one} cannot be written to")
+    found, there = read_summary(folder)[0], folder.iterdir() if folder.exists() else ()
+    others = sorted(path.name for path in there if not path.name.startswith("."))
+    if found != command and others:
+        wrong = f"results of `ssnmf-fast {found}`" if found else f"other files, such as {others[0]}"
+        known = f"a new or empty one, or one with results of {command}"
+        raise UsageError(f"--out: the folder {folder} has {wrong}; name {known}")
     with new_files(folder) as files:
-        results = Results(folder, about, files, safe)
-        yield results
-        for one in about.keys() - results.written:
-            files.remove(folder / one)
+        yield Results(folder, command, about, files, safe)
+
+
+def read_summary(folder: Path) -> tuple[str, set[str]]:
+    """Return the command that wrote a folder, and its files; nothing if none did."""
+    for name in SUMMARIES:
+        with suppress(OSError, ValueError, TypeError, LookupError, RecursionError):
+            content = json.loads((folder / name).read_text(encoding="utf-8"))
+            if name in content["files"]:
+                return str(content["command"]), {*map(str, content["files"])}
+    return "", set()
 
 
 def default_out(data: str, ending: str = "-ssnmf-fast") -> str:
@@ -109,10 +138,18 @@ def default_out(data: str, ending: str = "-ssnmf-fast") -> str:
     return (name.split(".")[0] or name) + ending
 
 
-def refuse_replacing(out: Path, inputs: Iterable[str | Path | None]) -> None:
-    """Raise UsageError if a result would replace an input, under any name."""
-    for one in inputs:
-        if one is not None and out.exists() and Path(one).exists() and out.samefile(one):
+def refuse_replacing(out: Path, inputs: Inputs) -> None:
+    """Raise UsageError if a file would replace an input, or one in a folder of results."""
+    _refuse_input(out, inputs)
+    real = Path(os.path.realpath(out))
+    if real.name in (found := read_summary(real.parent))[1] and real.exists():
+        wrong = f"{out} would replace a result of `ssnmf-fast {found[0]}`"
+        raise UsageError(f"--out: {wrong}; name another place")
+
+
+def _refuse_input(out: Path, inputs: Inputs) -> None:
+    for one in inputs:  # under any name
+        if one is not None and out.exists() and os.path.exists(one) and out.samefile(one):
             raise UsageError(f"--out: {out} would replace {one}, an input; name another place")
 
 
@@ -170,7 +207,7 @@ class Output:
             return
         with (
             new_files(self.path.parent) as files,
-            files.path(self.path).open("w", encoding=encoding, newline="") as file,
+            files.path(self.path).open("w", -1, encoding, _ESCAPED, newline="") as file,
         ):
             _write_table(file, names, rows, self._kind, self._safe)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from argparse import Namespace
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ import scipy.sparse as sp
 
 from .. import Recommender, load, verify
 from .._common.warn import UNINFORMED, quietly
+from .._persist.io import read_notes
 from .._persist.texts import VECTORIZER_NAME
 from ..completion._complete import counts
 from ..completion._result import Completion
@@ -52,12 +52,12 @@ def run(options: Namespace) -> dict[str, Any]:
     if not hasattr(model, "topics"):  # all models of samples by components have it
         raise UsageError(f"{path} holds a {type(model).__name__}; expected a model with topics")
     model.set_params(n_threads=options.threads)
-    about = _read_metrics(path.parent / METRICS_NAME)
+    notes = read_notes(path)
     if data.is_table:
         vectorizer, table, X = read_for_model(data, stored, options.text)
         warn_of_empty(X, "they all get the same prediction")
-        name = about.get("settings", {}).get("id")  # as in the fit
-        name = options.id or (name if name in table.frame else None)
+        noted = notes.get("id")  # as in the fit
+        name = options.id or (noted if noted in [*table.frame] else None)
         ids = find_ids(table, name, options.text or vectorizer.column)
         fitted = Fitted(model=model, X=X, ids=ids, terms=vectorizer.terms)
     else:
@@ -70,26 +70,13 @@ def run(options: Namespace) -> dict[str, Any]:
             warn(f"{len(empty)} of {len(X)} samples {what}: they all get the same prediction")
     if not fitted.predicts:
         _refuse(options, ("explain",), f"needs a model that predicts labels; not {path}")
-    separator = str(about.get("label_separator", SEPARATOR))
+    separator = str(notes.get("label_separator", SEPARATOR))
     out.write(*make_predictions(fitted, separator, new=True, explain=options.explain))
     count = int(fitted.X.shape[0])
     if out.path is not None:
         what = "predictions" if fitted.predicts else "samples with the weights of their topics"
         print(f"{count} {what} are in {out}")
     return {"model": type(model).__name__, "samples": count, "out": str(out)}
-
-
-def _read_metrics(path: Path) -> dict[str, Any]:
-    """Return the metrics that `fit` wrote; nothing for a model of another origin."""
-    with suppress(OSError, ValueError):
-        try:
-            content = json.loads(path.read_text(encoding="utf-8"))
-        except RecursionError as error:
-            wrong = "was not written by `ssnmf-fast fit`: lists or objects too deep"
-            raise UsageError(f"{path} {wrong}; fit again, or remove it") from error
-        if isinstance(content, dict) and isinstance(content.get("settings", {}), dict):
-            return content
-    return {}
 
 
 def _find_model(name: str) -> Path:

@@ -7,6 +7,7 @@ import csv
 import gzip
 import io
 import json
+import os
 import re
 import sys
 import warnings
@@ -66,6 +67,11 @@ MATRIX_HINT = "a matrix is read from a .npy, .npz or .mtx file"
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}
 _LIKELY_DELIMITERS = (";", "\t", "|", ",")
 _SEPARATOR = re.compile(r'"?sep=(.)"?\s*', re.IGNORECASE)  # what Excel reads in a first line
+_SAVE = (
+    "save a workbook or a data frame as CSV (pandas: to_csv(NAME, index=False)), and a JSON list "
+    "as JSON Lines (Python: a line json.dumps(row) for each row)"
+)
+_BINARY = (b"PK\3\4", b"PAR1", b"ARROW1", b"\xd0\xcf\x11\xe0", b"\x1f\x8b", b"%PDF")
 _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 _HEAD = 8  # bytes of a file that show whether it is binary
 _LARGEST_FIELD = 2**31 - 1
@@ -111,7 +117,7 @@ def find_source(options: Namespace) -> Source:
             raise UsageError(f"--format is for tables; {path} is a matrix")
         if kind is None and ending not in known:
             wrong = f"unknown kind of file {ending!r}; known are {', '.join(known)} (and .gz)"
-            raise UsageError(f"{path}: {wrong}; for a table, name the format with --format")
+            raise UsageError(f"{path}: {wrong}; {_SAVE}, or name its format with --format")
         kind = kind or ending
     kind = kind or ".csv"
     if options.delimiter is not None and kind not in _DELIMITERS:
@@ -132,7 +138,7 @@ def open_text(path: Path | None, encoding: str) -> TextIO:
     known = codecs.lookup(encoding).name
     head = binary.peek(_HEAD)[:_HEAD] if hasattr(binary, "peek") else b""
     if (
-        (b"\0" in head or head.startswith(b"PAR1"))
+        (b"\0" in head or head.startswith(_BINARY))
         and not known.startswith(("utf-16", "utf-32"))
         and not head.startswith(_UTF16_MARKS)  # which the decoder reports
     ):
@@ -141,7 +147,7 @@ def open_text(path: Path | None, encoding: str) -> TextIO:
         if not (any(head[::2]) and any(head[1::2])):
             raise UsageError(f"{name} is text in UTF-16; give --encoding utf-16-le or utf-16-be")
         wanted = f"text: one value per line (numpy.savetxt), or a table ({', '.join(TABLES)})"
-        raise UsageError(f"{name} is a binary file; expected {wanted}")
+        raise UsageError(f"{name} is a binary file; expected {wanted}; {_SAVE}")
     marked = head.startswith(codecs.BOM_UTF8)  # by a spreadsheet program
     if known == "utf-8" or marked:
         encoding = "utf-8-sig"
@@ -180,7 +186,7 @@ def reporting(name: object) -> Iterator[None]:
 
 def read_lines(path: Path, encoding: str) -> list[str]:
     """Return the lines of a text file, stripped, with empty lines at the end."""
-    if not path.is_file():
+    if not os.path.isfile(path):  # also False for a name that is too long
         raise UsageError(f"{path}: no such file")
     with reporting(path), open_text(path, encoding) as file:
         return [line.strip() for line in file]
@@ -287,14 +293,17 @@ def _read_json(file: TextIO, source: Source) -> Iterator[tuple[int, dict[str, An
     for number, line in enumerate(file, start=1):
         if not line.strip():
             continue
+        hint = f"; {_SAVE}" if line.lstrip().startswith("[") else ""
         try:
             row = json.loads(line)
-        except json.JSONDecodeError as error:
-            raise UsageError(f"{source}, line {number}: not JSON ({error})") from error
+            if "\\ud" in line.lower():  # perhaps half of a pair of surrogates, which is no text
+                json.dumps(row, ensure_ascii=False).encode()
+        except ValueError as error:
+            raise UsageError(f"{source}, line {number}: not JSON ({error}){hint}") from error
         except RecursionError as error:
             raise UsageError(f"{source}, line {number}: lists or objects too deep") from error
         if not isinstance(row, dict):
-            raise UsageError(f"{source}, line {number}: expected a JSON object, {{...}}")
+            raise UsageError(f"{source}, line {number}: expected a JSON object, {{...}}{hint}")
         yield number, row
 
 
@@ -346,7 +355,7 @@ def read_values(
 ) -> list[Any]:
     """Return a column of a table, or the n lines of a file of that name."""
     if isinstance(data, Table):
-        if name in data.frame.columns or not Path(name).is_file():
+        if name in data.frame.columns or not os.path.isfile(name):
             return data.column(name, lists=lists)
         data = data.source
     lines = read_lines(Path(name), data.encoding)

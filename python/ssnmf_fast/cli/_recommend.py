@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from argparse import Namespace
 from dataclasses import asdict
@@ -47,7 +48,7 @@ def run(options: Namespace) -> dict[str, Any]:
     asked, path = _read_users(options)
     names, users, items, pairs = read_pairs(source, options, "value")
     folder, inputs = options.out or default_out(options.data), [source.path, path]
-    with results_folder(folder, _FILES, inputs, options.safe_csv) as out:
+    with results_folder(folder, "recommend", _FILES, inputs, options.safe_csv) as out:
         print("Recommendations\n")
         print(f"  data      {source}: {len(pairs)} pairs of {len(users)} users, {len(items)} items")
         print(f"  columns   {', '.join(f'{k} {v!r}' for k, v in names.items())}", flush=True)
@@ -87,7 +88,7 @@ def run(options: Namespace) -> dict[str, Any]:
         content |= {"merged": merged, "columns": names, "validation": validation}
         content |= {"settings": settings, "lists": len(lists.users), "unknown_users": unknown}
         content |= {"seed": options.seed, "seconds": round(time.perf_counter() - begin, 3)}
-        out.write_json(METRICS_NAME, content)
+        out.write_summary(content)
         _write_report(out, model, lists, f"{n_pairs} pairs. Values: {meaning}.", settings)
     return {**content, **out.show()}
 
@@ -121,7 +122,7 @@ def recommend_to_new(
 def _read_users(options: Namespace) -> tuple[list[str] | None, Path | None]:
     """Return the users who get lists (None for all), and the file that names them."""
     given, path = options.users, None
-    if given is not None and len(given) == 1 and Path(given[0]).is_file():
+    if given is not None and len(given) == 1 and os.path.isfile(given[0]):  # of any length
         path = Path(given[0])
         given = [line for line in read_lines(path, options.encoding) if line]
     return given and [*dict.fromkeys(map(nfc, given))], path
@@ -129,8 +130,10 @@ def _read_users(options: Namespace) -> tuple[list[str] | None, Path | None]:
 
 def _sort_ids(ids: list[str]) -> tuple[Array, Array]:
     """Return ids in the order of pandas, and the new position of each."""
-    numbers = all(one.isdecimal() for one in ids)
-    order = np.argsort([*map(int, ids)] if numbers else ids, kind="stable")
+    keys, width = list[Any](ids), max(map(len, ids))
+    if all(one.isdecimal() for one in ids):
+        keys = [*map(int, ids)] if width < 19 else [one.zfill(width) for one in ids]
+    order = np.argsort(keys, kind="stable")
     return np.array(ids)[order], np.argsort(order)
 
 
@@ -157,7 +160,7 @@ def _write_report(
     if trials := _list_trials(model):
         rows = [(name, f"{ndcg:.4f}") for name, ndcg in trials]
         tables.append(("Validation in numbers", f"{_VALIDATION}.", ("Lists by", "nDCG@10"), rows))
-        drawn = out.write(_PICTURE, lambda: _draw(trials))
+        drawn = out.draw(_PICTURE, lambda: _draw(trials))
         pictures.append(Picture("Validation", f"{_VALIDATION}; 1 is best.", drawn))
         best, popular = max(ndcg for _, ndcg in trials[:-1]), trials[-1][1]
         facts |= {"nDCG@10": f"{best:.3f}", "of popular items": f"{popular:.3f}"}
@@ -182,7 +185,7 @@ def _write_report(
         tables=tables,
         pictures=pictures,
     )
-    out.write(_REPORT, lambda: render(report).encode())
+    out.draw(_REPORT, lambda: render(report))
 
 
 def _list(items: Array) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import warnings
 from argparse import Namespace
@@ -184,7 +185,7 @@ def _read_stop_words(option: str, encoding: str) -> list[str] | None:
     from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
     # A file may have a comma in its name.
-    parts = [option] if Path(option).is_file() else [part.strip() for part in option.split(",")]
+    parts = [option] if os.path.isfile(option) else [part.strip() for part in option.split(",")]
     if "none" in parts:
         if len(parts) > 1:
             raise UsageError(f"--stop-words {option}: none excludes other lists")
@@ -193,7 +194,7 @@ def _read_stop_words(option: str, encoding: str) -> list[str] | None:
     for part in parts:
         if part == "english":
             words |= ENGLISH_STOP_WORDS | _CONTRACTED
-        elif Path(part).is_file():
+        elif os.path.isfile(part):
             words |= {nfc(word).lower() for word in read_lines(Path(part), encoding) if word}
         else:
             words |= _words_of_language(part)

@@ -243,7 +243,8 @@ def topics_over_time(
     dates: Any = import_module("matplotlib.dates")
     unit: Any = np.datetime_data(starts.dtype)
     last = starts[-1] - starts[-2] if len(starts) > 1 else np.timedelta64(1, unit)
-    edges = np.append(starts, starts[-1] + last).astype("datetime64[s]")
+    end = np.datetime64("9999-12-31T23:59:59")  # Matplotlib has no later dates
+    edges = np.minimum(np.append(starts, starts[-1] + last).astype("datetime64[s]"), end)
     days = np.asarray(dates.date2num(edges), dtype=np.float64)
     if room is None:
         lines = []

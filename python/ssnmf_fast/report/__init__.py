@@ -48,7 +48,7 @@ def confusion(truth: Any, predicted: Any, classes: Any) -> Confusion:
 
 @dataclass(frozen=True)
 class Picture:
-    """A PNG with its heading and caption; None without matplotlib, which the page needs too."""
+    """A PNG with its heading and caption; None, which the page leaves out, if drawing failed."""
 
     title: str
     caption: str
