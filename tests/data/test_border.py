@@ -280,6 +280,20 @@ MATCHED = {
         BOTH,
     ),
     "transform": (lambda t: fitted(0).transform(FRAME, X_weights=t), WEIGHTS, BOTH),
+    "fit_transform": (
+        lambda t: sf.NMF(**SETTINGS).fit_transform(FRAME, X_weights=t),
+        WEIGHTS,
+        BOTH,
+    ),
+    "predict": (
+        lambda t: (
+            sf.SSNMFClassifier(**SETTINGS)
+            .fit(FRAME, np.arange(30) % 2)
+            .predict_proba(FRAME, X_weights=t)
+        ),
+        WEIGHTS,
+        BOTH,
+    ),
     "score": (lambda t: fitted(0).score(FRAME, X_weights=t), WEIGHTS, BOTH),
     "split_topic": (
         lambda t: sf.trees.split_topic(fitted(0), 0, 2, FRAME, X_weights=t).components_,

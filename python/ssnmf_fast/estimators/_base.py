@@ -65,8 +65,8 @@ class Estimator(TransformerMixin, BaseEstimator):
                 setattr(cls, name, _all_or_nothing(getattr(method, "_plain", method), cls))
         for name, method in [*vars(cls).items()]:
             function = getattr(method, "fn", method)  # of scikit-learn's available_if
-            given = isinstance(function, FunctionType) and not name.startswith("_")
-            if given and "X_weights" in signature(function).parameters:
+            public = isinstance(function, FunctionType) and not name.startswith("_")
+            if public and {"X_weights", "given"} & signature(function).parameters.keys():
                 owner, key = (cls, name) if function is method else (method, "fn")
                 setattr(owner, key, _by_name(function))
         tables = [vars(base).get("_saved", {}) for base in reversed(cls.__mro__)]
