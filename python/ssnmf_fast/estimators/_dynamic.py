@@ -163,7 +163,7 @@ class DynamicTopics(FactorizationBase):
         "loss_": LOSS,
         "freq_": Saved(kind=str | int),
         **dict.fromkeys(("method_", "date_order_"), Saved(kind=str)),
-        "between_slices_": Saved(kind=float),
+        "between_slices_": Saved(optional=True, kind=float),
         "stream_statistics_": STREAM,
     }
 

@@ -19,7 +19,7 @@ from .._data.arrays import DataLike
 from .._data.border import check_integer
 from .._data.csr_file import CsrFile
 from .._data.threads import one_blas_thread
-from .._labels import ClassLabels, Indicators, sorting
+from .._labels import ClassLabels, Indicators
 from .._solver.weights import WeightsLike
 from .._topics import topic_shares
 from ._base import FactorizationBase, score_labeled
@@ -154,8 +154,6 @@ class ReadoutPredictions(ClassifierMixin, FactorizationBase):
         missing = needed - vars(self).keys()
         if missing and (hasattr(self, "readout_") or missing != needed):
             raise ValueError(f"{sorted(missing)} is missing")
-        if not missing and not self.multilabel_ and np.any(np.diff(sorting(self.classes_)) != 1):
-            raise ValueError("classes_ are not sorted")
         side = getattr(getattr(self, "readout_", None), "side", None)
         columns = 0 if side is None else side.shape[1]
         if sum(getattr(self, "side_", {}).values()) != columns:
