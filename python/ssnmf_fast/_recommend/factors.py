@@ -29,9 +29,9 @@ class Setting(NamedTuple):
     ridge: float
     nonnegative: bool = False
 
-    def base(self, Z: sp.csr_array) -> float:
+    def base(self, Z: sp.csr_array, most: float = _MOST_BASE) -> float:
         """Return the weight of all pairs; seen pairs have 1 more."""
-        return float(min(self.unseen_weight * Z.nnz / (Z.shape[0] * Z.shape[1]), _MOST_BASE))
+        return float(min(self.unseen_weight * Z.nnz / (Z.shape[0] * Z.shape[1]), most))
 
 
 def most_components(shape: tuple[int, int]) -> int:
