@@ -322,8 +322,7 @@ def read_histories(
     for row, (name, own) in enumerate(histories.items()):
         if isinstance(own, (str, bytes)) or not isinstance(own, Iterable):
             raise TypeError(f"{what}[{short(name)}] must be a list of items; got {short(own)}.")
-        whole = isinstance(own, np.ndarray) and own.dtype.kind in "iuU"
-        at += own.tolist() if whole else own
+        at += own.tolist() if isinstance(own, np.ndarray) and own.dtype.kind in "iuU" else own
         rows += [row] * (len(at) - len(rows))
         liked.append(not isinstance(own, Mapping))
         values += own.values() if isinstance(own, Mapping) else [1.0] * (len(at) - len(values))

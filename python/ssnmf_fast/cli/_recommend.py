@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from argparse import Namespace
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -76,8 +77,10 @@ def run(options: Namespace) -> dict[str, Any]:
         for name, ndcg in trials:
             print(f"  {ndcg:7.4f}  {name}")
         lists = model.recommend(asked, options.n)
-        if unknown := int(lists.popular.sum()):
+        unknown = int((places_of(lists.users, user_ids) < 0).sum())
+        if unknown:
             warn(f"{unknown} of --users are not in {source}: they get the most popular items")
+        _warn_of_dislikes(int(lists.popular.sum()) - unknown, len(lists.users))
         out.write_csv(_LISTS, COLUMNS, rows_of(lists))
         save(model, out.path(MODEL_NAME))
         settings = {name: getattr(model, f"{name}_") for name in _SETTINGS}
@@ -99,18 +102,25 @@ def recommend_to_new(
     _, users, items, pairs = read_pairs(data, options, "value")
     model.set_params(n_threads=options.threads)
     model.item_ids_ = model.item_ids_.astype(str)  # as tables have them
-    if (unknown := int((places_of(items, model.item_ids_) < 0).sum())) == len(items):
+    known = places_of(items, model.item_ids_) >= 0
+    if not known.any():
         wrong = f"no item of {data} is in {path} (the first is {items[0]!r})"
         raise UsageError(f"{wrong}; name their column with --item")
-    histories: dict[str, dict[str, float]] = {user: {} for user in users}
-    values = pairs.get("value", [np.nan] * len(pairs))
-    for user, item, value in zip(pairs["user"], pairs["item"], values, strict=True):
-        histories[users[user]][items[item]] = value
+    unknown = len(items) - int(known.sum())
+    others = len(users) - pairs["user"][known[pairs["item"]]].nunique()
+    rated = "value" in pairs  # by the mean of repeated pairs, which else are counted
+    if rated:
+        pairs = pairs.groupby(["user", "item"], sort=False, as_index=False)["value"].mean()
+    histories: dict[str, Any] = {user: {} if rated else [] for user in users}
+    for user, item, *value in pairs.itertuples(index=False):
+        own = histories[users[user]]
+        own.update({items[item]: value[0]}) if rated else own.append(items[item])
     lists = model.recommend(histories, options.n or _ITEMS_SHOWN)
     popular = int(lists.popular.sum())
     if unknown:
         ignored = f"{unknown} of {len(items)} items of {data} are not in {path}, and are ignored"
-        warn(f"{ignored}; {popular} of {len(users)} users have no others, and get popular items")
+        warn(f"{ignored}; {others} of {len(users)} users have no others, and get popular items")
+    _warn_of_dislikes(popular - others, len(users))
     out.write(COLUMNS, rows_of(lists))
     if out.path is not None:
         print(f"Lists of items for {len(users)} users are in {out}")
@@ -118,11 +128,17 @@ def recommend_to_new(
     return {"model": "Recommender", **counted, "out": str(out)}
 
 
+def _warn_of_dislikes(count: int, users: int) -> None:
+    if count:
+        warn(f"{count} of {users} users like none of their items, and get popular items")
+
+
 def _read_users(options: Namespace) -> tuple[list[str] | None, Path | None]:
     """Return the users who get lists (None for all), and the file that names them."""
     given, path = options.users, None
-    if given is not None and len(given) == 1 and Path(given[0]).is_file():
-        path = Path(given[0])
+    with suppress(OSError, ValueError):  # of texts that cannot be a path
+        path = Path(given[0]) if given and len(given) == 1 and Path(given[0]).is_file() else None
+    if path is not None:
         given = [line for line in read_lines(path, options.encoding) if line]
     return given and [*dict.fromkeys(map(nfc, given))], path
 
@@ -130,7 +146,8 @@ def _read_users(options: Namespace) -> tuple[list[str] | None, Path | None]:
 def _sort_ids(ids: list[str]) -> tuple[Array, Array]:
     """Return ids in the order of pandas, and the new position of each."""
     numbers = all(one.isdecimal() for one in ids)
-    order = np.argsort([*map(int, ids)] if numbers else ids, kind="stable")
+    keys = [(len(one.lstrip("0")), one.lstrip("0")) for one in ids] if numbers else ids
+    order = sorted(range(len(ids)), key=keys.__getitem__)
     return np.array(ids)[order], np.argsort(order)
 
 
