@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from argparse import Namespace
-from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -136,9 +135,8 @@ def _warn_of_dislikes(count: int, users: int) -> None:
 def _read_users(options: Namespace) -> tuple[list[str] | None, Path | None]:
     """Return the users who get lists (None for all), and the file that names them."""
     given, path = options.users, None
-    with suppress(OSError, ValueError):  # of texts that cannot be a path
-        path = Path(given[0]) if given and len(given) == 1 and Path(given[0]).is_file() else None
-    if path is not None:
+    if given is not None and len(given) == 1 and Path(given[0]).is_file():
+        path = Path(given[0])
         given = [line for line in read_lines(path, options.encoding) if line]
     return given and [*dict.fromkeys(map(nfc, given))], path
 
@@ -146,8 +144,7 @@ def _read_users(options: Namespace) -> tuple[list[str] | None, Path | None]:
 def _sort_ids(ids: list[str]) -> tuple[Array, Array]:
     """Return ids in the order of pandas, and the new position of each."""
     numbers = all(one.isdecimal() for one in ids)
-    keys = [(len(one.lstrip("0")), one.lstrip("0")) for one in ids] if numbers else ids
-    order = sorted(range(len(ids)), key=keys.__getitem__)
+    order = np.argsort([*map(int, ids)] if numbers else ids, kind="stable")
     return np.array(ids)[order], np.argsort(order)
 
 
