@@ -195,12 +195,6 @@ class Recommender(Estimator):
             setting, self.validation_ = best_setting(Z, self._relevant(X), *options)
         self.n_components_, self.unseen_weight_, self.ridge_, _ = setting
         self.n_iter_, self.base_weight_ = passes, setting.base(Z)
-        if (
-            setting.unseen_weight == self.unseen_weight
-            and setting.base(Z, np.inf) > self.base_weight_
-        ):
-            limit = f"unseen_weight={self.unseen_weight:g} is more than these pairs allow"
-            warn_user(f"{limit}; a single pair has the weight {self.base_weight_:g}.", UserWarning)
         F, G = factors.factorize_pairs(Z, setting, passes, rng, threads)
         self.representation_, self.components_ = F, np.ascontiguousarray(G.T)
         self.__dict__.pop("item_weights_", None)  # of an earlier fit
