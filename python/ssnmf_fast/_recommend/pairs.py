@@ -46,8 +46,7 @@ def matrix_of(X: Any, name: str) -> sp.csr_array | None:
         return None
     X = inspect_sparse(X, name)[0] if sp.issparse(X) else as_array(X, name)
     dtype = float_dtype(X.dtype, name)
-    if not sp.issparse(X):
-        X = np.where(np.isnan(X), 0, X)
+    X = X if sp.issparse(X) else np.where(np.isnan(X), 0, X)
     matrix = sp.csr_array(X, dtype=dtype, copy=True)
     matrix.sum_duplicates()
     return _in_range(matrix, name)
@@ -55,9 +54,7 @@ def matrix_of(X: Any, name: str) -> sp.csr_array | None:
 
 def _in_range(X: sp.csr_array, name: str) -> sp.csr_array:
     if not (np.abs(X.data) <= np.finfo(np.float32).max).all():
-        raise ValueError(
-            f"{name} holds NaN or infinity, or a number that is too large for float32; rescale it."
-        )
+        raise ValueError(f"{name} has NaN, infinity or numbers too large for float32; rescale.")
     return X
 
 
@@ -111,24 +108,18 @@ def read_ids(given: Any, name: str) -> Array:
         raise ValueError(f"{name} must be a vector of ids; got shape {shape}.")
     if array.dtype.kind == "O":
         return _of_one_kind(array.tolist(), name)
-    absent = np.zeros(len(array), dtype=bool)
-    if array.dtype.kind in "fc":
-        absent = ~np.isfinite(array)
-    elif array.dtype.kind in "mM":
-        absent = np.isnat(array)
-    if absent.any():
-        raise ValueError(f"{name}[{int(absent.argmax())}] is missing; leave it out.")
+    if array.dtype.kind in "fcmM" and not (finite := np.isfinite(array)).all():
+        raise ValueError(f"{name}[{int(finite.argmin())}] is missing; leave it out.")
     if array.dtype.kind in "mM":
         exact = array.astype(f"{array.dtype.kind}8[us]")  # which Python has too
         if (exact != array).any():
             raise ValueError(f"{name} holds times finer than microseconds; give text.")
         return exact
-    if array.dtype.kind == "f":
-        for k in np.flatnonzero(np.abs(array) >= _largest_exact(array.dtype))[:1]:
-            _plain(array[k], f"{name}[{k}]")  # refuses it
-        if np.array_equal(array, np.trunc(array)):
-            array = array.astype(np.int64)
-    return array
+    if array.dtype.kind != "f":
+        return array
+    for k in np.flatnonzero(np.abs(array) >= _largest_exact(array.dtype))[:1]:
+        _plain(array[k], f"{name}[{k}]")  # refuses it
+    return array.astype(np.int64) if np.array_equal(array, np.trunc(array)) else array
 
 
 def _largest_exact(dtype: Any) -> float:
@@ -186,7 +177,7 @@ def _numbers(values: Any, name: str) -> Array:
         array = vector(np.nan if is_missing(one) else one for one in array.ravel().tolist())
     try:
         if array.dtype.kind in "cmM":
-            raise TypeError(f"{array.dtype} is no type of real numbers")
+            raise TypeError(f"{array.dtype} is not a type of numbers")
         numbers = array.astype(np.float64)
     except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"{name} must be numbers; got {short(values)}.") from error
@@ -208,8 +199,7 @@ def read_pairs(users: Any, items: Any, values: Any, columns: Iterable[str] | Non
         of_users, of_items, numbers = read_triplets(users, items, values, columns)
         user_ids, rows = numbered(of_users)
         item_ids, at = numbered(of_items)
-        X, counts = _merged((rows, at), numbers, (len(user_ids), len(item_ids)))
-        X = counts if numbers is None else X
+        X, _ = _merged((rows, at), numbers, (len(user_ids), len(item_ids)))
         pairs = Pairs(_in_range(X, "values"), user_ids, item_ids)
     if not pairs.X.nnz:
         raise ValueError("There is no pair of a user and an item; give at least one.")
@@ -218,7 +208,7 @@ def read_pairs(users: Any, items: Any, values: Any, columns: Iterable[str] | Non
 
 
 def _merged(places: Any, values: Any, shape: tuple[int, int]) -> tuple[sp.csr_array, sp.csr_array]:
-    """Return the means of the values of each pair, and the number of its values."""
+    """Return the means of the values of each pair, or its count; and its count."""
     counts = sp.csr_array(sp.coo_array((np.ones(len(places[0])), places), shape))
     if values is None:
         return counts, counts
@@ -299,19 +289,16 @@ def targets(X: sp.csr_array, kind: Kind, scale: tuple[float, float]) -> sp.csr_a
 
 
 def read_histories(
-    histories: Any, item_ids: Array, kind: Kind, what: str = "histories"
+    histories: Any, item_ids: Array, kind: str, what: str = "histories"
 ) -> tuple[list[Any], sp.csr_array]:
     """Return names of new users and their values of known items, from {name: items}.
 
     Repeated items are merged as in a fit; listed items are liked, if values are graded (NaN).
     """
-    shape = len(histories) if isinstance(histories, Mapping) else 0, len(item_ids)
-    X = matrix_of(histories, what)
+    X, m = matrix_of(histories, what), len(item_ids)
     if X is not None:
-        if X.shape[1] != shape[1]:
-            raise ValueError(
-                f"{what} has {X.shape[1]} columns; expected {shape[1]}, one for each item."
-            )
+        if X.shape[1] != m:
+            raise ValueError(f"{what} has {X.shape[1]} columns; expected {m}, one for each item.")
         return list(range(X.shape[0])), X
     if not isinstance(histories, Mapping):
         raise TypeError(
@@ -336,7 +323,7 @@ def read_histories(
         raise
     known = columns >= 0
     places = np.array(rows, dtype=np.int64)[known], columns[known]
-    X, counts = _merged(places, numbers[known], shape)
+    X, counts = _merged(places, numbers[known], (len(histories), m))
     X.sort_indices()
     alone = np.repeat(np.array(liked, dtype=bool), np.diff(X.indptr))
     X.data[alone] = np.nan if kind == "graded" else counts.data[alone]

@@ -83,7 +83,8 @@ def split_interactions(
     n_pairs = len(user)
     moments = np.zeros(n_pairs) if times is None else _read_moments(times)
     if moments.dtype.kind not in "biufM":
-        how = "expected numbers or datetime64. Convert text by pandas.to_datetime(times)"
+        how = "expected numbers or datetime64. Convert text, and dates with a time zone, by "
+        how += "pandas.to_datetime(times, utc=True)"
         raise TypeError(f"times has dtype {moments.dtype}; {how}.")
     for name, part in (("items", item), ("values", values), ("times", moments)):
         if part is not None and (np.shape(part) != (n_pairs,) or not n_pairs):
@@ -109,11 +110,8 @@ def split_interactions(
 def _read_moments(times: VectorLike) -> Array:
     """Return times as numbers, or as dates in UTC."""
     if getattr(getattr(times, "dtype", None), "tz", None) is not None:  # of pandas
-        return np.asarray(times, dtype="M8[ns]")
+        times = np.asarray(times, dtype="M8[ns]")
     moments = as_array(times, "times", allow_objects=True)
-    if moments.dtype == object and any(isinstance(one, date) for one in moments.ravel()):
-        if any(getattr(one, "tzinfo", None) is not None for one in moments.ravel()):
-            raise TypeError("times has a time zone; give pandas.to_datetime(times, utc=True).")
-        return moments.astype("M8[us]")
-    has_text = any(isinstance(one, str) for one in moments.ravel())
-    return moments if has_text else as_array(times, "times")
+    if any(isinstance(one, date) for one in moments.ravel()[:1].tolist()):
+        return read_ids(moments, "times")
+    return as_array(times, "times")

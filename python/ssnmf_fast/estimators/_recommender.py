@@ -253,8 +253,11 @@ class Recommender(Estimator):
             Fitted with the items fixed; zeros for a user without known items.
         """
         check_is_fitted(self)
-        kind: Any = self.values_
-        return self._folded(self._targets(pairs.read_histories(histories, self.item_ids_, kind)[1]))
+        return self._of_new(histories, "histories")[2]
+
+    def _of_new(self, histories: Any, what: str) -> tuple[list[Any], sp.csr_array, Array]:
+        names, X = pairs.read_histories(histories, self.item_ids_, self.values_, what)
+        return names, X, self._folded(self._targets(X))
 
     def fit_transform(self, X: Any, y: None = None) -> Array:
         """Fit to a matrix of users and items, and return the factor of the users."""
@@ -331,9 +334,7 @@ class Recommender(Estimator):
         if users is None:
             return self.user_ids_.tolist(), self.pairs_, self.representation_
         if isinstance(users, Mapping) or getattr(users, "ndim", 1) == 2:
-            kind: Any = self.values_
-            names, X = pairs.read_histories(users, self.item_ids_, kind, "users")
-            return names, X, self._folded(self._targets(X))
+            return self._of_new(users, "users")
         users = list(users) if isinstance(users, Iterator) else users
         place = pairs.places_of(users, self.user_ids_, "users")
         X = sp.csr_array(self.pairs_[np.maximum(place, 0)])
@@ -449,8 +450,8 @@ class Recommender(Estimator):
         relevant = sp.csr_array(sp.coo_array(parts, (len(names), max(m, int(place.max()) + 1))))
         if not relevant.nnz:
             raise ValueError("No pair is relevant: no rating is above the mean rating of the fit.")
-        findable = relevant[:, :m].astype(bool)
-        if findable.nnz == findable.multiply(with_values(X, np.ones(X.nnz, bool))).nnz:
+        known = relevant[:, :m]
+        if known.nnz == known.multiply(with_values(X, np.ones(X.nnz))).nnz:
             why = "their items are not in the fit, or all of these pairs are"
             raise ValueError(f"No relevant pair can be in a list: {why}; give pairs of a test set.")
         model, threads = self._scores(X, F, 0.0), resolve_threads(self.n_threads)
