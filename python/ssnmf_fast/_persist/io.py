@@ -27,7 +27,7 @@ SCALARS = (str, bool, int, float, type(None))
 _PARTS = ("data", "indices", "indptr")
 _SEVERAL = ("arrays", "list of arrays")
 _MODELS = "models"
-_UNITS_OF_TIME = ("Y", "M", "W", "D", "h", "m", "s", "ms", "us", "ns")
+_UNITS_OF_TIME = ("Y", "M", "D", "h", "s", "us")
 
 
 def packed(values: dict[str, Any]) -> tuple[dict[str, Array], dict[str, Any]]:
