@@ -167,13 +167,17 @@ Row = TypeVar("Row")
 
 
 class Records(list[Row]):
-    """A list of named tuples."""
+    """A list of tuples or dictionaries, and the names of their columns if it may be empty."""
+
+    def __init__(self, rows: Iterable[Row] = (), columns: Sequence[str] | None = None) -> None:
+        super().__init__(rows)
+        self._columns = columns
 
     def to_frame(self) -> Any:
         """Return a pandas DataFrame with one row per tuple (needs pandas)."""
         with require_package("pandas", TABLES_HINT):
             import pandas
-        return pandas.DataFrame(self)
+        return pandas.DataFrame(self, columns=self._columns)
 
 
 def make_topics(

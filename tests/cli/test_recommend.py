@@ -137,6 +137,13 @@ def test_columns_and_values(
         ("user,item\n", [], "has no pairs of users and items"),
         ("1,2\n3,4\n", [], "the first line, 1,2, looks like a rating or a pair"),
         ("user,item\na,b\n", ["--value", "stars"], "no column 'stars'"),
+        (
+            "u1,i1,5,978300760\nu1,i2,4,978300760\n",
+            [],
+            "the first line, u1,i1,5,978300760, looks like a rating",
+        ),
+        ("1::2::5::97\n1::3::5::97\n", [], "The delimiter '::' has two characters"),
+        ('user,item,rating\na,b,"2,5"\n', [], "need a decimal point, such as 2.5 for 2,5"),
     ],
 )
 def test_bad_input(
@@ -239,3 +246,22 @@ def test_options_of_lists_are_refused_elsewhere(
     np.save(tmp_path / "X.npy", np.eye(3))
     assert predict(tmp_path / "nmf.npz", tmp_path / "X.npy", "--n", "3") == 2
     assert "--n is for a model of `ssnmf-fast recommend`" in error_line(capsys)
+
+
+@pytest.mark.parametrize("values", [False, True])
+def test_repeated_pairs_of_new_users_are_merged_as_in_the_fit(
+    values: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rng = np.random.default_rng(0)
+    rows = [(u, f"i{i}") for u in range(40) for i in rng.integers(0, 12, 20) ** 2 // 12]
+    lines = [f"{u},{i}" + f",{rng.integers(1, 6)}" * values for u, i in rows]
+    text = "\n".join(["user,item" + ",rating" * values, *lines, ""])
+    (tmp_path / "a.csv").write_text(text, encoding="utf-8")
+    assert recommend(tmp_path / "a.csv", tmp_path / "out") == 0
+    model = tmp_path / "out" / "model.npz"
+    new = tmp_path / "new.csv"
+    assert main(["predict", str(model), str(tmp_path / "a.csv"), "--out", str(new)]) == 0
+    fit, found = sf.load(model), pd.read_csv(new)
+    lists = fit.recommend(fit.pairs_, 10).to_frame()
+    assert found["item"].tolist() == lists["item"].tolist()
+    assert found["score"].to_numpy() == pytest.approx(lists["score"].to_numpy(), abs=1e-5)

@@ -1,6 +1,8 @@
 """Recommender: pairs of users and items in, lists of items out."""
 
+import json
 import pickle
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -8,6 +10,7 @@ import pytest
 import scipy.sparse as sp
 
 import ssnmf_fast as sf
+from ssnmf_fast.selection import split_interactions
 
 RNG = np.random.default_rng(0)
 
@@ -116,6 +119,141 @@ def test_ids_of_dates_and_of_equal_unicode_forms():
     fit = model().fit(["\u00e9", "e\u0301", "x"], ["a", "b", "a"])
     assert fit.pairs_.shape == (2, 2)
     assert fit.recommend(["e\u0301", "\u00e9"]).popular.tolist() == [False, False]
+
+
+HASHES = [2**63 + 1, 2**63 + 2**20, -1]
+DAYS = np.array(["2020-01-01", "2020-01-02", "2020-01-03"], "M8[D]")
+NEAR = [2**60 + 1, 2**60 + 4, 5.0]
+
+
+@pytest.mark.parametrize(
+    "ids",
+    [
+        NEAR,
+        np.array(NEAR, dtype=object),
+        pd.Series(NEAR, dtype=object),
+        HASHES,
+        np.array([*HASHES[:2], 7], dtype=np.uint64),
+        [2**60, Decimal(2**60 + 1), Decimal(2**60 + 2)],
+        [np.int64(2**60), np.int64(2**60 + 1), 3.0],
+        pd.Series([2**60, 2**60 + 1, 3], dtype="Int64"),
+        json.loads("[1152921504606846976, 1152921504606846977, 1.5]"),
+        [10**30, 10**30 + 1, 1],
+        [("a", 1), ("a", 2), ("b", 1)],
+        [frozenset("a"), frozenset("b"), frozenset("c")],
+        ["a", 1, ("b", 2)],
+        DAYS,
+        DAYS.astype("M8[ns]"),
+        pd.Series(DAYS),
+        [*DAYS],
+        DAYS.tolist(),
+        [pd.Timestamp(day, tz="UTC") for day in DAYS],
+    ],
+)
+def test_ids_are_kept_apart_and_found(ids, tmp_path):
+    fit = model().fit(ids, ids)
+    assert fit.pairs_.shape == (3, 3)
+    assert not fit.recommend(ids).popular.any()
+    assert sorted(map(str, fit.recommend(items=ids).items[:, 0])) != ["None"] * 3
+    assert fit.evaluate(ids, [*ids[1:], *ids[:1]])[0]["coverage"] > 0
+    assert split_interactions([*ids] * 9, by="time", times=range(27))[1].size == 3
+    try:
+        sf.save(fit, tmp_path / "model.npz")
+        again = sf.load(tmp_path / "model.npz")
+    except (TypeError, ValueError) as error:  # a kind that files cannot hold
+        again = fit if "cannot be saved" in str(error) else None
+    assert not again.recommend(ids).popular.any()
+
+
+@pytest.mark.parametrize(
+    ("ids", "message"),
+    [
+        ([1e20, 2e20, 3e20], r"\[0\] is 1e\+20, a rounded"),
+        (np.array([1.0, 2.0**53, 3.0]), r"\[1\] is 9007199254740992.0, a rounded"),
+        (np.array([1, 2**24, 3], np.float32), r"\[1\] is 16777216.0, a rounded"),
+        ([0.5, 2**60, 1e17], r"\[2\] is 1e\+17, a rounded"),
+        (np.ma.array([1, 2, 3], mask=[0, 1, 0]), "masked"),
+        (["a", np.nan, "b"], r"\[1\] is missing"),
+        (pd.Series(["a", None, "b"], dtype="string"), r"\[1\] is missing"),
+        (pd.Series([1, pd.NA, 2], dtype="Int64"), r"\[1\] is missing"),
+        ([1, pd.NaT, 2], r"\[1\] is missing"),
+        ([Decimal("NaN"), 1, 2], r"\[0\] is missing"),
+        (["a", ["b"], "c"], r"\[1\] is \['b'\]; a list cannot be an id"),
+        (np.array([0, 1, 2], "M8[ns]"), "finer than microseconds"),
+        ({1, 2, 3}, "of type set"),
+        ("abc", "must be a list of ids"),
+    ],
+)
+def test_ids_that_are_missing_or_rounded_are_refused(ids, message):
+    fit = model().fit([1, 2, 3], [1, 2, 3])
+    for call in (
+        lambda: model().fit(ids, [1, 2, 3]),
+        lambda: model().fit([1, 2, 3], ids),
+        lambda: fit.evaluate([1, 2, 3], ids),
+        lambda: fit.recommend(ids),
+        lambda: fit.recommend(items=ids),
+        lambda: split_interactions([1, 2, 3], ids),
+        lambda: split_interactions(ids),
+    ):
+        with pytest.raises((TypeError, ValueError), match=message):
+            call()
+
+
+@pytest.mark.parametrize("nonnegative", [False, True])
+@pytest.mark.parametrize("neighbors", [False, "auto"])
+def test_users_who_like_nothing_get_popular_items(nonnegative, neighbors):
+    thumbs = np.where(USERS < 20, 0.0, np.maximum(USERS % 4 == ITEMS % 4, ITEMS == 7))
+    fit = model(nonnegative=nonnegative, neighbors=neighbors).fit(USERS, ITEMS, thumbs)
+    assert fit.values_ == "graded"
+    down = {"new": dict.fromkeys(range(8), 0.0), "none": []}
+    best = fit.recommend(["nobody"], n=80).items[0]
+    for lists in (fit.recommend(np.arange(20), n=9), fit.recommend(down, n=9)):
+        assert lists.popular.all()
+        for name, row in zip(lists.users, lists.items, strict=True):
+            own = {*down[name]} if name in down else {*ITEMS[name == USERS]}
+            assert row.tolist() == [item for item in best if item not in own][:9]
+    assert not fit.recommend(np.arange(20, 120)).popular.any()
+    assert not model().fit([1, 1, 2], [1, 2, 3], [0, 1, 0]).similar_items(3)
+
+
+def test_repeated_items_of_histories_are_merged_as_in_a_fit():
+    rng = np.random.default_rng(1)
+    items = rng.integers(0, 40, (60, 30)) ** 2 // 40
+    users = np.repeat(np.arange(60), 30)
+    fit = model().fit(users, items.ravel())
+    assert fit.values_ == "counts"
+    expected = fit.fold_in(fit.pairs_)
+    for own in (items.tolist(), items, [iter(row) for row in items.tolist()]):
+        found = fit.fold_in(dict(enumerate(own)))
+        np.testing.assert_array_equal(found, expected)
+    twice = model().fit(["u", "u", "v"], ["\u00e9", "e\u0301", "x"], [1, 4, 3])
+    same = twice.fold_in([{"u": {"\u00e9": 1, "e\u0301": 4}}, {"u": {"\u00e9": 2.5}}][0])
+    np.testing.assert_array_equal(same, twice.fold_in({"u": {"\u00e9": 2.5}}))
+
+
+def test_given_numbers_are_used():
+    fit = sf.Recommender(50, random_state=0, max_iter=1).fit(X)
+    assert fit.n_components_ == len(fit.components_) == 50
+    assert sf.Recommender(random_state=0, max_iter=1).fit(X).n_components_ == 10
+    given = sf.Recommender("auto", unseen_weight=4.0, ridge=0.02, max_iter=1).fit(X)
+    assert (given.unseen_weight_, given.ridge_) == (4.0, 0.02)
+
+
+def test_ratings_are_scaled_before_they_are_rounded():
+    fits = [model().fit(USERS, ITEMS, RATINGS + shift) for shift in (0, 1e8)]
+    np.testing.assert_array_equal(*(fit.recommend().items for fit in fits))
+
+
+def test_empty_lists_are_tables_with_columns():
+    fit = model().fit(["a", "a"], [1, 2])
+    for empty, full in (
+        (fit.recommend(["a"]), FITTED.recommend([1])),
+        (fit.recommend([]), FITTED.recommend([1])),
+        (model().fit(["a"], [1]).similar_items(1), FITTED.similar_items(1)),
+    ):
+        table = empty.to_frame()
+        assert len(table) == 0
+        assert list(table.columns) == list(full.to_frame().columns)
 
 
 def test_what_values_are():
@@ -343,6 +481,19 @@ def test_data_elsewhere_are_refused_by_name(tmp_path):
         (lambda: FITTED.similar_items("none"), ValueError, "'none'"),
         (lambda: FITTED.explain("none", 1), ValueError, "no item is known"),
         (lambda: FITTED.evaluate([0], [0], [1.0]), ValueError, "No pair is relevant"),
+        (lambda: FITTED.evaluate(["0"], [1], [5]), ValueError, "No user .*'0', those of the fit"),
+        (lambda: FITTED.evaluate([0], ["1"], [5]), ValueError, "No item .*'1', those of the fit"),
+        (lambda: FITTED.evaluate(USERS, ITEMS, RATINGS), ValueError, "or all of these pairs are"),
+        (lambda: FITTED.evaluate([0, 1], [1, "x"], k=0), ValueError, "k must be at least 1"),
+        (lambda: FITTED.recommend(items=(j for j in (1, 99))), ValueError, "99"),
+        (lambda: FITTED.recommend(items=3), TypeError, "items must be a list of ids"),
+        (lambda: FITTED.fold_in({"a": {1: "x"}}), ValueError, r"histories\['a'\] must be numbers"),
+        (lambda: FITTED.fold_in({"a": {1: np.nan}}), ValueError, r"\['a'\]\[0\] is not finite"),
+        (lambda: FITTED.fold_in({"a": [1], "b": [[1]]}), ValueError, r"histories\['b'\] must be"),
+        (lambda: FITTED.explain(["a"], 1), ValueError, "users must be a vector of ids"),
+        (lambda: model().fit([1], [1], np.ma.array([9.0], mask=True)), ValueError, "masked"),
+        (lambda: model().fit([1], [1], np.array(["2020"], "M8[Y]")), ValueError, "be numbers"),
+        (lambda: model().fit(pd.DataFrame({"x": [1, 0]})), ValueError, r"table\.stack\(\)"),
     ],
 )
 def test_errors_say_what_is_wrong(call, error, message):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from each import each
@@ -661,3 +662,30 @@ def test_arrays_of_xarray():
         SimpleNamespace(coords=np.eye(3, dtype=int), data=np.ones(3), shape=(3,) * 3, dtype=float)
     )
     assert sf.factorize_tensor(inside, n_components=3, random_state=0).factors[0].shape == (3, 3)
+
+
+LONG = np.unique(np.random.default_rng(0).integers(0, [9, 5, 4], (60, 3)), axis=0)
+COUNTS = 1.0 + np.arange(len(LONG))[:, None] % 3
+
+
+@pytest.mark.parametrize("columns", [[0, 1, 3], [0, 1, 2, 3]])
+@pytest.mark.parametrize("form", [np.asarray, np.float32, pd.DataFrame])
+def test_a_table_with_one_entry_per_line_is_not_taken_for_a_tensor(columns, form):
+    table = form(np.hstack([LONG, COUNTS])[:, columns])
+    for call in (
+        lambda: sf.factorize_tensor(table, n_components=2, max_iter=2),
+        lambda: sf.NonnegativeCP(2, max_iter=1000).fit(table),
+        lambda: sf.choose_rank(table, [1], estimator=sf.NonnegativeCP(1)),
+    ):
+        with pytest.warns(UserWarning, match="one entry per line.*coords, values, shape"):
+            call()
+
+
+def test_coordinates_with_one_entry_per_line():
+    parts = {"n_components": 2, "random_state": 0, "max_iter": 3}
+    right = sf.factorize_tensor((LONG.T, COUNTS.ravel(), (9, 5, 4)), **parts)
+    for coords, values in ((LONG, COUNTS), (LONG.T, COUNTS), (LONG.tolist(), COUNTS.tolist())):
+        found = sf.factorize_tensor((coords, values, (9, 5, 4)), **parts)
+        np.testing.assert_array_equal(found.factors[0], right.factors[0])
+    with pytest.raises(ValueError, match="without a shape"):
+        sf.factorize_tensor((LONG, COUNTS), **parts)

@@ -14,6 +14,7 @@ import scipy.sparse as sp
 
 from .._common.arrays import Array, Matrix, MatrixLike
 from .._common.text import short
+from .._common.warn import warn_user
 from .arrays import MOST, as_array, check_dtype, float_dtype, inspect_sparse, to_native, unmask
 from .border import check_entries, check_integer
 
@@ -39,14 +40,41 @@ def check_tensor(X: Any, name: str, dtype: Any = None, *, ordinary: bool = True)
     return array
 
 
+def new_tensor(X: Any, dtype: Any = None) -> Tensor:
+    """Return a checked tensor; warn if it is a table with one entry per line."""
+    array = check_tensor(X, "X", dtype)
+    if isinstance(array, np.ndarray) and is_long(array):
+        warn_user(
+            f"X of shape {array.shape} looks like a table with one entry per line: indices, then a "
+            "value. If so, give (coords, values, shape): a row of coords for each column of "
+            "indices, the column of values, and the length of each mode.",
+            UserWarning,
+        )
+    return array
+
+
+def is_long(array: Array, share: float = 0.5) -> bool:
+    """Return whether an array looks like a table of indices and a value.
+
+    At least this share of its lines has different indices.
+    """
+    n, m = array.shape if array.ndim == 2 else (0, 0)
+    ids = array[:, : m - 1] if 3 <= m < min(n, _MOST_COLUMNS) else array[:0]
+    if not ids.size or not (np.all(ids == np.round(ids)) and np.all(ids >= 0)):  # or NaN
+        return False
+    repeated = all(len(np.unique(side)) < n for side in ids.T)
+    return repeated and len(np.unique(ids, axis=0)) >= share * n
+
+
 def coordinate_parts(X: Matrix, name: str) -> Parts | None:
     """Return coordinates, values and the shape of a sparse tensor; None for what is dense."""
     if isinstance(X, (tuple, list)):
         depths = [depth(part) for part in X] if len(X) in (2, 3) else []
-        if depths == [2, 1]:
+        column = depths == [2, 2] and np.shape(X[1])[1:] == (1,) != np.shape(X[0])[1:]
+        if depths == [2, 1] or column:
             what = "a pair of coordinates and values without a shape"
             raise ValueError(f"{name} is {what}; give (coords, values, shape).")
-        return (X[0], X[1], X[2]) if depths == [2, 1, 1] else None
+        return (X[0], X[1], X[2]) if depths in ([2, 1, 1], [2, 2, 1]) else None
     if sp.issparse(X) and len(X.shape) == 2:
         X = inspect_sparse(X, name)[0].tocoo()  # SciPy would follow wrong indices
         return (X.row, X.col), X.data, X.shape
@@ -74,6 +102,9 @@ def _check_sparse(parts: Parts, name: str, dtype: npt.DTypeLike, ordinary: bool)
     target = check_dtype(dtype, float_dtype(values.dtype, f"the values of {name}"))
     values = to_native(values, target)
     places = as_array(coords, f"the coordinates of {name}")
+    if values.ndim == 2 and values.shape[1] == 1:  # of pyttb, with one entry per line
+        values = values[:, 0]
+        places = places.T if places.shape == (len(values), len(lengths)) else places
     if places.shape != (len(lengths), *values.shape) or values.ndim != 1:
         raise ValueError(
             f"{name} has coordinates of shape {places.shape} and values of shape {values.shape}; "
@@ -124,6 +155,7 @@ def check_mode(mode: object, name: str, n_modes: int) -> int:
 
 
 _KEYS = np.iinfo(np.int64).max
+_MOST_COLUMNS = 10  # of a table with one entry per line
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,7 @@ from .._common.arrays import LossName, MatrixLike, Seed, Solver
 from .._common.foreign import refuse_foreign
 from .._data.arrays import DataLike
 from .._data.border import by_name, check_data, check_random_state
-from .._data.tensors import TensorLike, check_tensor
+from .._data.tensors import TensorLike, new_tensor
 from .._data.threads import resolve_threads
 from .._solver.loop import FitLoop
 from .._solver.penalties import PenaltiesLike
@@ -303,7 +303,7 @@ def factorize_tensor(
     rng = check_random_state(random_state)
     count, jobs, threads = plan_starts(n_starts, n_threads, init, loop, TensorFits.starts)
     fits = TensorFits(
-        check_tensor(X, "X", dtype),
+        new_tensor(X, dtype),
         n_components=n_components,
         loss=loss,
         X_weights=X_weights,

@@ -28,7 +28,7 @@ SCALARS = (str, bool, int, float, type(None))
 _PARTS = ("data", "indices", "indptr")
 _SEVERAL = ("arrays", "list of arrays")
 _MODELS = "models"
-_UNITS_OF_TIME = ("Y", "M", "D", "h", "s")
+_UNITS_OF_TIME = ("Y", "M", "D", "h", "s", "us")
 
 
 def packed(values: dict[str, Any]) -> tuple[dict[str, Array], dict[str, Any]]:
@@ -76,7 +76,7 @@ def _packed(value: object, key: str) -> Any:
     if isinstance(value, SCALARS):
         return value
     what = f"{key} holds {short(value)} ({type(value).__name__}), which cannot be saved"
-    raise TypeError(f"{what}; expected text or numbers. Fit again with class labels of text.")
+    raise TypeError(f"{what}; expected text or numbers. Fit again with labels or ids of text.")
 
 
 def names_of_arrays(plain: dict[str, Any], attributes: Iterable[str]) -> set[str]:

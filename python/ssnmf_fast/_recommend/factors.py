@@ -78,17 +78,22 @@ def factorize_pairs(
         _solve_rows(Z, G, setting, base, F, steps, threads)
         _solve_rows(turned, F, setting, base, G, steps, threads)
     _solve_rows(Z, G, setting, base, F, steps, threads)
-    return F[:, :r], G[:, :r]
+    return _of_liked(F[:, :r], Z), _of_liked(G[:, :r], turned)
+
+
+def _of_liked(F: Array, Z: sp.csr_array) -> Array:
+    """Set rows without a positive target to 0, up to which they may differ by rounding."""
+    F[Z.sum(axis=1) <= 0] = 0
+    return F
 
 
 def fold_in(Z: sp.csr_array, G: Array, setting: Setting, base: float, threads: int) -> Array:
-    """Return the factor of new users; rows without pairs are 0."""
+    """Return the factor of new users; rows without a positive target are 0."""
     G = padded(G, G.dtype)
     start = np.full((Z.shape[0], setting.n_components), 0.1 * setting.nonnegative, G.dtype)
-    start[np.diff(Z.indptr) == 0] = 0
     F = padded(start, G.dtype)
     _solve_rows(Z, G, setting, base, F, _EXACT, threads)
-    return np.ascontiguousarray(F[:, : setting.n_components])
+    return np.ascontiguousarray(_of_liked(F[:, : setting.n_components], Z))
 
 
 @one_blas_thread()

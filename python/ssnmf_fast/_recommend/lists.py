@@ -23,7 +23,7 @@ class Scores:
         self, F: Array, G: Array, Z: sp.csr_array, W: Array | None, popularity: Array, power: float
     ) -> None:
         self.F, self.G, self.Z, self.W = F, G, Z, W
-        self.users = np.diff(Z.indptr) > 0  # users with pairs; others get popular items
+        self.users = np.asarray(F.any(axis=1))  # users who like items; others get popular items
         self.popularity, self.weights = popularity, popularity**power if power else None
 
     def block(self, rows: slice) -> Array:

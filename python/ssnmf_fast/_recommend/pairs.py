@@ -2,24 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
+from contextlib import suppress
+from datetime import date
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
 from .._common.arrays import Array
-from .._common.text import nfc, short
-from .._data.arrays import as_array, entry_rows, inspect_sparse, refuse_on_disk
+from .._common.text import listed, nfc, short
+from .._data.arrays import (
+    as_array,
+    entry_rows,
+    float_dtype,
+    inspect_sparse,
+    is_missing,
+    refuse_on_disk,
+    unmask,
+)
 
 Kind = Literal["graded", "counts", "ones"]
 _COLUMNS = ("user", "item", "rating")
+_WIDE = (
+    "A wide table of users x items becomes pairs by "
+    'table.stack().rename_axis(["user", "item"]).reset_index(name="rating").'
+)
 _LARGEST_RATING = 10  # of nonnegative scales, unless ratings are spread over the scale
 _TYPICAL_COUNT = 0.25  # share of the range: the median of counts is below, that of ratings above
 
 
 class Pairs(NamedTuple):
-    """Matrix of values (users x items, float32), and the ids of its rows and columns."""
+    """Matrix of values (users x items), and the ids of its rows and columns."""
 
     X: sp.csr_array
     user_ids: Array
@@ -30,16 +44,18 @@ def matrix_of(X: Any, name: str) -> sp.csr_array | None:
     """Return X as a matrix if it is one; 0 and NaN of an array do not count as pairs."""
     if not (sp.issparse(X) or (isinstance(X, np.ndarray) and X.ndim == 2)):
         return None
-    if sp.issparse(X):
-        X = inspect_sparse(X, name)[0]
-    else:
-        X = np.where(np.isnan(as_array(X, name).astype(np.float64)), 0, X)
-    with np.errstate(over="ignore"):
-        matrix = sp.csr_array(X, dtype=np.float32, copy=True)
+    X = inspect_sparse(X, name)[0] if sp.issparse(X) else as_array(X, name)
+    dtype = float_dtype(X.dtype, name)
+    X = X if sp.issparse(X) else np.where(np.isnan(X), 0, X)
+    matrix = sp.csr_array(X, dtype=dtype, copy=True)
     matrix.sum_duplicates()
-    if not np.isfinite(matrix.data).all():
-        raise ValueError(f"{name} holds NaN or infinity, or numbers too large for float32.")
-    return matrix
+    return _in_range(matrix, name)
+
+
+def _in_range(X: sp.csr_array, name: str) -> sp.csr_array:
+    if not (np.abs(X.data) <= np.finfo(np.float32).max).all():
+        raise ValueError(f"{name} has NaN, infinity or numbers too large for float32; rescale.")
+    return X
 
 
 def read_triplets(
@@ -56,10 +72,9 @@ def read_triplets(
         names = list(columns) if columns is not None else [c for c in _COLUMNS if c in users]
         missing = [name for name in names if name not in users]
         if len(names) not in (2, 3) or missing:
-            known = ", ".join(map(repr, users.columns))
             raise ValueError(
                 f"columns must name the columns of users, items and, optionally, values; got "
-                f"{names!r}, but the data frame has {known}."
+                f"{names!r}, but the data frame has {listed([*users.columns])}. {_WIDE}"
             )
         users, items, *rest = (users[name] for name in names)
         values = rest[0] if rest else None
@@ -72,7 +87,7 @@ def read_triplets(
         )
     ids = read_ids(users, "users"), read_ids(items, "items")
     if values is not None:
-        values = _numbers(values)
+        values = _numbers(values, "values")
     for name, one in (("items", ids[1]), ("values", values)):
         if one is not None and len(one) != len(ids[0]):
             raise ValueError(
@@ -82,42 +97,94 @@ def read_triplets(
 
 
 def read_ids(given: Any, name: str) -> Array:
-    array = np.asarray(given)
-    if array.ndim != 1:
-        raise ValueError(f"{name} must be a vector of ids; got shape {array.shape}.")
-    absent = np.zeros(len(array), dtype=bool)
+    """Return a vector of ids of one type, or of objects; they are neither rounded nor missing."""
+    if isinstance(given, (str, bytes, Set, Mapping)) or not hasattr(given, "__iter__"):
+        kind = type(given).__name__
+        raise TypeError(f"{name} must be a list of ids; got {short(given)} of type {kind}.")
+    given = unmask(given, name, allow_nan=False)
+    array = np.asarray(given) if hasattr(given, "__array__") else vector(given)
+    if array.ndim != 1 or (len(array) and isinstance(array[0], (list, np.ndarray))):
+        shape = *array.shape, *np.shape(array[0])[: 2 - array.ndim]
+        raise ValueError(f"{name} must be a vector of ids; got shape {shape}.")
     if array.dtype.kind == "O":
-        absent = np.array([one is None or one != one or _is_na(one) for one in array], dtype=bool)
-        kinds = {str if isinstance(one, str) else type(one) for one in array}
-        if kinds <= {str} or kinds <= {int, float}:
-            array = np.array(array.tolist())
-    if array.dtype.kind == "f":
-        absent = ~np.isfinite(array)
-    elif array.dtype.kind in "mM":
-        absent = np.isnat(array)
-        array = array.astype(f"{array.dtype.kind}8[us]")  # which Python has too
-    if absent.any():
-        raise ValueError(
-            f"{name}[{int(absent.argmax())}] is missing; drop pairs without a user or an item."
-        )
-    if array.dtype.kind == "f" and np.array_equal(array, np.trunc(array)):
-        array = array.astype(np.int64)
+        return _of_one_kind(array.tolist(), name)
+    if array.dtype.kind in "fcmM" and not (finite := np.isfinite(array)).all():
+        raise ValueError(f"{name}[{int(finite.argmin())}] is missing; leave it out.")
+    if array.dtype.kind in "mM":
+        exact = array.astype(f"{array.dtype.kind}8[us]")  # which Python has too
+        if (exact != array).any():
+            raise ValueError(f"{name} holds times finer than microseconds; give text.")
+        return exact
+    if array.dtype.kind != "f":
+        return array
+    for k in np.flatnonzero(np.abs(array) >= _largest_exact(array.dtype))[:1]:
+        _plain(array[k], f"{name}[{k}]")  # refuses it
+    return array.astype(np.int64) if np.array_equal(array, np.trunc(array)) else array
+
+
+def _largest_exact(dtype: Any) -> float:
+    """Return the number from which on floats skip integers."""
+    return float(2 ** (np.finfo(dtype).nmant + 1))
+
+
+def vector(values: Iterable[Any]) -> Array:
+    """Return an array of objects, which may be tuples."""
+    values = list(values)
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
     return array
 
 
-def _is_na(one: object) -> bool:
-    return type(one).__name__ in ("NAType", "NaTType")
+def _of_one_kind(values: list[Any], name: str) -> Array:
+    """Return ids as integers, text or times if all are such, and otherwise as objects."""
+    if not {*map(type, values)} <= {str, int}:
+        values = [_plain(one, f"{name}[{k}]") for k, one in enumerate(values)]
+    kinds = {*map(type, values)}
+    if kinds <= {str} or kinds <= {bool} or kinds <= {float}:
+        return np.array(values)
+    if kinds <= {int, bool}:
+        array = np.array(values)
+        return array if array.dtype.kind in "iu" else vector(values)  # beyond 64 bits
+    if all(isinstance(one, date) and getattr(one, "tzinfo", None) is None for one in values):
+        return np.array(values, dtype="M8[us]")
+    return vector(values)
 
 
-def _numbers(values: Any) -> Array:
+def _plain(one: Any, name: str) -> Any:
+    """Return an id as an object of Python, with whole numbers as integers."""
+    if is_missing(one):
+        raise ValueError(f"{name} is missing; leave it out.")
+    if isinstance(one, (float, np.floating)) and one == np.trunc(one):
+        if not abs(one) < _largest_exact(type(one)):
+            rounded = f"{name} is {short(float(one))}, a rounded number, not an exact id"
+            raise ValueError(f"{rounded}; read the ids as text or as integers.")
+        return int(one)
+    one = one.to_datetime64() if getattr(one, "nanosecond", 0) else one
+    if isinstance(one, np.datetime64):
+        return read_ids(np.array([one]), name)[0].item()
+    one = one.item() if isinstance(one, np.generic) else one
     try:
-        array = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"values must be numbers; got {short(values)}.") from error
-    if array.ndim != 1 or not np.isfinite(array).all():
-        place = f"values[{int((~np.isfinite(array)).argmax())}]" if array.ndim == 1 else "values"
+        hash(one)
+    except TypeError as error:
+        kind = type(one).__name__
+        raise TypeError(f"{name} is {short(one)}; a {kind} cannot be an id.") from error
+    return one
+
+
+def _numbers(values: Any, name: str) -> Array:
+    array = as_array(values, name, allow_objects=True)
+    if array.dtype.kind == "O":
+        array = vector(np.nan if is_missing(one) else one for one in array.ravel().tolist())
+    try:
+        if array.dtype.kind in "cmM":
+            raise TypeError(f"{array.dtype} is not a type of numbers")
+        numbers = array.astype(np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ValueError(f"{name} must be numbers; got {short(values)}.") from error
+    if numbers.ndim != 1 or not np.isfinite(numbers).all():
+        place = f"{name}[{int((~np.isfinite(numbers)).argmax())}]" if numbers.ndim == 1 else name
         raise ValueError(f"{place} is not finite; drop such pairs, or give None for likes.")
-    return array
+    return numbers
 
 
 def read_pairs(users: Any, items: Any, values: Any, columns: Iterable[str] | None) -> Pairs:
@@ -132,32 +199,36 @@ def read_pairs(users: Any, items: Any, values: Any, columns: Iterable[str] | Non
         of_users, of_items, numbers = read_triplets(users, items, values, columns)
         user_ids, rows = numbered(of_users)
         item_ids, at = numbered(of_items)
-        shape = len(user_ids), len(item_ids)
-        X = sp.csr_array(sp.coo_array((np.ones(len(rows)), (rows, at)), shape))
-        if numbers is not None:
-            counts = X.data
-            X = sp.csr_array(sp.coo_array((numbers, (rows, at)), shape))
-            X.data /= counts
-        with np.errstate(over="ignore"):
-            pairs = Pairs(X.astype(np.float32), user_ids, item_ids)
+        X, _ = _merged((rows, at), numbers, (len(user_ids), len(item_ids)))
+        pairs = Pairs(_in_range(X, "values"), user_ids, item_ids)
     if not pairs.X.nnz:
         raise ValueError("There is no pair of a user and an item; give at least one.")
-    if not np.isfinite(pairs.X.data).all():
-        raise ValueError("values holds a number that is too large for float32; rescale values.")
     pairs.X.sort_indices()
     return pairs
 
 
+def _merged(places: Any, values: Any, shape: tuple[int, int]) -> tuple[sp.csr_array, sp.csr_array]:
+    """Return the means of the values of each pair, or its count; and its count."""
+    counts = sp.csr_array(sp.coo_array((np.ones(len(places[0])), places), shape))
+    if values is None:
+        return counts, counts
+    X = sp.csr_array(sp.coo_array((values, places), shape))
+    X.data /= counts.data
+    return X, counts
+
+
 def numbered(ids: Array) -> tuple[Array, Array]:
     """Return unique ids, sorted if possible, and the number of each id."""
-    try:
+    if ids.dtype.kind != "O":
         found, numbers = np.unique(ids, return_inverse=True)
         numbers = np.asarray(numbers).ravel()
-    except TypeError:  # such as text and numbers
+    else:  # which Python compares without rounding
         place: dict[Any, int] = {}
         numbers = np.array([place.setdefault(one, len(place)) for one in ids], dtype=np.int64)
-        found = np.empty(len(place), dtype=object)
-        found[:] = list(place)
+        found = vector(place)
+        with suppress(TypeError):  # such as text and numbers
+            order = sorted(range(len(found)), key=found.__getitem__)
+            found, numbers = found[order], np.argsort(order)[numbers]
     forms = [*map(nfc, found.tolist())]
     if len(first := {form: k for k, form in reversed([*enumerate(forms)])}) < len(forms):
         kept, of = np.unique([first[form] for form in forms], return_inverse=True)
@@ -165,11 +236,25 @@ def numbered(ids: Array) -> tuple[Array, Array]:
     return found, numbers
 
 
-def places_of(asked: Any, ids: Array) -> Array:
+def places_of(asked: Any, ids: Array, name: str = "ids") -> Array:
     """Return the numbers of ids, -1 for unknown ids."""
     place = {nfc(one): number for number, one in enumerate(ids.tolist())}
-    asked = asked.tolist() if hasattr(asked, "tolist") else list(asked)
+    asked = read_ids(asked, name).tolist()
     return np.array([place.get(nfc(one), -1) for one in asked], dtype=np.int64)
+
+
+def places_in(fit: Pairs, test: Pairs) -> Array:
+    """Return the items of test pairs in a fit; raise ValueError if no user or no item is there."""
+    for what in ("user", "item"):
+        ids, known = (getattr(one, f"{what}_ids") for one in (test, fit))
+        places = places_of(ids, known)
+        if (places < 0).all():
+            given, fitted = (short(one.tolist()[0]) for one in (ids, known))
+            raise ValueError(
+                f"No {what} of these pairs is in the fit: ids here are such as {given}, those of "
+                f"the fit such as {fitted}."
+            )
+    return places
 
 
 def kind_of(values: Array) -> Kind:
@@ -193,22 +278,24 @@ def targets(X: sp.csr_array, kind: Kind, scale: tuple[float, float]) -> sp.csr_a
         low, high = scale
         Z.data = np.clip((X.data - low) / ((high - low) or 1.0), 0, 1).astype(np.float32)
     elif kind == "counts":
-        logs, rows, n = np.log1p(X.data), entry_rows(X.indptr), X.shape[0]
+        logs, rows, n = np.log1p(X.data.astype(np.float32)), entry_rows(X.indptr), X.shape[0]
         sums = np.bincount(rows, np.nan_to_num(logs), n)
         means = sums / np.maximum(np.bincount(rows, ~unknown, n), 1)
         Z.data = (logs / np.where(means > 0, means, 1)[rows]).astype(np.float32)
     else:
-        Z.data = np.ones_like(X.data)
+        Z.data = np.ones(X.nnz, dtype=np.float32)
     Z.data[unknown] = 1
     return Z
 
 
 def read_histories(
-    histories: Any, item_ids: Array, what: str = "histories"
+    histories: Any, item_ids: Array, kind: str, what: str = "histories"
 ) -> tuple[list[Any], sp.csr_array]:
-    """Return names of new users and their values of known items, from {name: items}."""
-    m = len(item_ids)
-    X = matrix_of(histories, what)
+    """Return names of new users and their values of known items, from {name: items}.
+
+    Repeated items are merged as in a fit; listed items are liked, if values are graded (NaN).
+    """
+    X, m = matrix_of(histories, what), len(item_ids)
     if X is not None:
         if X.shape[1] != m:
             raise ValueError(f"{what} has {X.shape[1]} columns; expected {m}, one for each item.")
@@ -218,20 +305,26 @@ def read_histories(
             f"{what} must be a mapping of names to lists of items, or to mappings of items to "
             f"values, or a sparse matrix; got {short(histories)}."
         )
-    rows, at, values = [], [], []
+    rows, at, values, liked = list[int](), list[Any](), list[Any](), list[bool]()
     for row, (name, own) in enumerate(histories.items()):
-        if isinstance(own, str) or not isinstance(own, Iterable):
-            raise TypeError(f"{what}[{name!r}] must be a list of items; got {short(own)}.")
-        items = list(own)
-        numbers = list(own.values()) if isinstance(own, Mapping) else [np.nan] * len(items)
-        rows += [row] * len(items)
-        at += items
-        values += numbers
-    columns = places_of(at, item_ids)
+        if isinstance(own, (str, bytes)) or not isinstance(own, Iterable):
+            raise TypeError(f"{what}[{short(name)}] must be a list of items; got {short(own)}.")
+        at += own.tolist() if isinstance(own, np.ndarray) and own.dtype.kind in "iuU" else own
+        rows += [row] * (len(at) - len(rows))
+        liked.append(not isinstance(own, Mapping))
+        values += own.values() if isinstance(own, Mapping) else [1.0] * (len(at) - len(values))
+    try:
+        columns, numbers = places_of(vector(at), item_ids, what), _numbers(values, what)
+    except (TypeError, ValueError):
+        for name, own in histories.items():  # say whose
+            one = f"{what}[{short(name)}]"
+            read_ids([*own], one)
+            _numbers([*own.values()] if isinstance(own, Mapping) else [], one)
+        raise
     known = columns >= 0
-    parts = np.array(values, dtype=np.float32)[known], (np.array(rows)[known], columns[known])
-    X = sp.coo_array(parts, (len(histories), m)) if len(rows) else sp.csr_array((len(histories), m))
-    X = sp.csr_array(X, dtype=np.float32)
-    X.sum_duplicates()
+    places = np.array(rows, dtype=np.int64)[known], columns[known]
+    X, counts = _merged(places, numbers[known], (len(histories), m))
     X.sort_indices()
+    alone = np.repeat(np.array(liked, dtype=bool), np.diff(X.indptr))
+    X.data[alone] = np.nan if kind == "graded" else counts.data[alone]
     return list(histories), X

@@ -25,8 +25,8 @@ class Recommendations:
     scores : ndarray, shape (users, n)
         Scores of the items, filled up with NaN.
     popular : ndarray of bool, shape (users,)
-        Users without known items.  They get the most popular items, scored by the share of users
-        with the item.
+        Users who like none of the known items.  They get the most popular items, scored by the
+        share of users with the item.
     """
 
     users: list[Any]
@@ -41,7 +41,8 @@ class Recommendations:
 
     def to_rows(self) -> Records[dict[str, Any]]:
         """Return a dictionary for each item of each user: user, item, score and rank (from 1)."""
-        return Records(dict(zip(COLUMNS, row, strict=True)) for row in rows_of(self))
+        rows = (dict(zip(COLUMNS, row, strict=True)) for row in rows_of(self))
+        return Records(rows, COLUMNS)
 
     def to_frame(self) -> Any:
         """Return a table of :meth:`to_rows` (needs pandas)."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from typing import Literal
 
 import numpy as np
@@ -80,9 +81,10 @@ def split_interactions(
         user = numbered(read_ids(users, "users"))[1]
         item = np.arange(len(user)) if items is None else numbered(read_ids(items, "items"))[1]
     n_pairs = len(user)
-    moments = np.zeros(n_pairs) if times is None else as_array(times, "times")
+    moments = np.zeros(n_pairs) if times is None else _read_moments(times)
     if moments.dtype.kind not in "biufM":
-        how = "expected numbers or datetime64. Convert text by pandas.to_datetime(times)"
+        how = "expected numbers or datetime64. Convert text, and dates with a time zone, by "
+        how += "pandas.to_datetime(times, utc=True)"
         raise TypeError(f"times has dtype {moments.dtype}; {how}.")
     for name, part in (("items", item), ("values", values), ("times", moments)):
         if part is not None and (np.shape(part) != (n_pairs,) or not n_pairs):
@@ -103,3 +105,13 @@ def split_interactions(
     tested = np.empty(n_pairs, dtype=bool)
     tested[order] = last[unit]
     return np.flatnonzero(~tested), np.flatnonzero(tested)
+
+
+def _read_moments(times: VectorLike) -> Array:
+    """Return times as numbers, or as dates in UTC."""
+    if getattr(getattr(times, "dtype", None), "tz", None) is not None:  # of pandas
+        times = np.asarray(times, dtype="M8[ns]")
+    moments = as_array(times, "times", allow_objects=True)
+    if any(isinstance(one, date) for one in moments.ravel()[:1].tolist()):
+        return read_ids(moments, "times")
+    return as_array(times, "times")

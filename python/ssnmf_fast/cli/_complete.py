@@ -402,6 +402,8 @@ def read_pairs(
                 wrong = f"the {third} in column {names[third]!r} is {cell!r}, not a number"
                 mend = "leave it empty to predict it" if may_be_empty else "correct it"
                 mend = f"{mend}, or name the columns with {_list_options(columns)}"
+                if re.fullmatch(r"\s*[-+]?\d*,\d+\s*", str(cell)):
+                    mend = "numbers need a decimal point, such as 2.5 for 2,5"
                 raise UsageError(f"{source}, line {line}: {wrong}; {mend}")
         part[third] = values
     return names, [*ids["user"]], [*ids["item"]], pd.concat(parts)
@@ -441,6 +443,10 @@ def choose_columns(
 ) -> dict[str, str]:
     """Return the columns of user, item and rating: as chosen, by name, or by position."""
     listed, hint = ", ".join(columns), delimiter_hint(source, columns)
+    wrong = f"the first line, {source.delimiter.join(columns)}, looks like a rating or a pair"
+    wrong = f"{wrong}; it must name the columns; {MATRIX_HINT}"
+    headless = any(math.isfinite(_parse(name)) for name in re.split("::|[;\t|,]", listed))
+    hint = f"{hint}; {wrong}" if headless else hint
     for name in chosen.values():
         if name is not None and name not in columns:
             raise UsageError(f"{source} has no column {name!r}; its columns are: {listed}{hint}")
@@ -464,11 +470,10 @@ def choose_columns(
         for place in missing:
             names[place] = columns[place]
     name_them = f"name their columns with {options}, among: {listed}"
+    if math.isfinite(_parse(names[-1])) or (missing and headless):
+        raise UsageError(f"{source}: {wrong}")
     if len({*names} - {""}) < len(roles):
         raise UsageError(f"{source}: cannot tell {needed} apart; {name_them}; {MATRIX_HINT}")
-    if math.isfinite(_parse(names[-1])):
-        wrong = f"the first line, {source.delimiter.join(columns)}, looks like a rating or a pair"
-        raise UsageError(f"{source}: {wrong}; it must name the columns; {MATRIX_HINT}")
     if len(missing) > 1:
         read = ", ".join(f"{role} {name!r}" for role, name in zip(roles, names, strict=True))
         warn(f"{source}: columns are chosen by position: {read}; if that is wrong, {name_them}")

@@ -341,6 +341,8 @@ def _is_blank(row: list[str]) -> bool:
 
 def delimiter_hint(source: Source, columns: list[str]) -> str:
     mark = likely_delimiter(source, columns)
+    if "".join(columns).count("::") >= len(columns):
+        return ". The delimiter '::' has two characters; replace it by a tab or a comma"
     return "" if mark is None else f". Is {mark!r} the delimiter? If so, give --delimiter {mark!r}"
 
 

@@ -77,8 +77,10 @@ def run(options: Namespace) -> dict[str, Any]:
         for name, ndcg in trials:
             print(f"  {ndcg:7.4f}  {name}")
         lists = model.recommend(asked, options.n)
-        if unknown := int(lists.popular.sum()):
+        unknown = int((places_of(lists.users, user_ids) < 0).sum())
+        if unknown:
             warn(f"{unknown} of --users are not in {source}: they get the most popular items")
+        _warn_of_dislikes(int(lists.popular.sum()) - unknown, len(lists.users))
         out.write_csv(_LISTS, COLUMNS, rows_of(lists))
         save(model, out.path(MODEL_NAME))
         settings = {name: getattr(model, f"{name}_") for name in _SETTINGS}
@@ -100,23 +102,35 @@ def recommend_to_new(
     _, users, items, pairs = read_pairs(data, options, "value")
     model.set_params(n_threads=options.threads)
     model.item_ids_ = model.item_ids_.astype(str)  # as tables have them
-    if (unknown := int((places_of(items, model.item_ids_) < 0).sum())) == len(items):
+    known = places_of(items, model.item_ids_) >= 0
+    if not known.any():
         wrong = f"no item of {data} is in {path} (the first is {items[0]!r})"
         raise UsageError(f"{wrong}; name their column with --item")
-    histories: dict[str, dict[str, float]] = {user: {} for user in users}
-    values = pairs.get("value", [np.nan] * len(pairs))
-    for user, item, value in zip(pairs["user"], pairs["item"], values, strict=True):
-        histories[users[user]][items[item]] = value
+    unknown = len(items) - int(known.sum())
+    others = len(users) - pairs["user"][known[pairs["item"]]].nunique()
+    rated = "value" in pairs  # by the mean of repeated pairs, which else are counted
+    if rated:
+        pairs = pairs.groupby(["user", "item"], sort=False, as_index=False)["value"].mean()
+    histories: dict[str, Any] = {user: {} if rated else [] for user in users}
+    for user, item, *value in pairs.itertuples(index=False):
+        own = histories[users[user]]
+        own.update({items[item]: value[0]}) if rated else own.append(items[item])
     lists = model.recommend(histories, options.n or _ITEMS_SHOWN)
     popular = int(lists.popular.sum())
     if unknown:
         ignored = f"{unknown} of {len(items)} items of {data} are not in {path}, and are ignored"
-        warn(f"{ignored}; {popular} of {len(users)} users have no others, and get popular items")
+        warn(f"{ignored}; {others} of {len(users)} users have no others, and get popular items")
+    _warn_of_dislikes(popular - others, len(users))
     out.write(COLUMNS, rows_of(lists))
     if out.path is not None:
         print(f"Lists of items for {len(users)} users are in {out}")
     counted = {"users": len(users), "unknown items": unknown, "popular": popular}
     return {"model": "Recommender", **counted, "out": str(out)}
+
+
+def _warn_of_dislikes(count: int, users: int) -> None:
+    if count:
+        warn(f"{count} of {users} users like none of their items, and get popular items")
 
 
 def _read_users(options: Namespace) -> tuple[list[str] | None, Path | None]:

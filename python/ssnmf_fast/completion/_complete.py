@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from .._common.arrays import Array, MatrixLike, Seed
 from .._common.text import short
 from .._common.warn import UNINFORMED, is_quiet, warn_user
-from .._data import arrays, border
+from .._data import arrays, border, tensors
 from .._data.threads import resolve_threads
 from .._solver.loop import verbose_progress
 from ._irls import Fit, Method, Problem
@@ -449,10 +449,7 @@ def is_long(matrix: sp.csr_array) -> bool:
     n, m = matrix.shape
     if m != 3 or n <= m or np.bincount(matrix.indices)[:2].min() < n:
         return False
-    ids = matrix[:, :2].toarray()
-    pairs = len(np.unique(ids, axis=0))
-    repeated = max(len(np.unique(side)) for side in ids.T) < n
-    return pairs == n and repeated and bool(np.all(ids == ids.round()))
+    return tensors.is_long(matrix.toarray(), 1.0)
 
 
 def warn_of_uninformed(matrix: sp.csr_array, filled: str, *, biases: bool, listed: bool) -> None:

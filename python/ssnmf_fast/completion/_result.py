@@ -178,6 +178,8 @@ class Completion:
         return bool(self.left.shape[1] > self.n_components)
 
     def _vectors(self, keys: npt.ArrayLike, side: int) -> Array:
+        if isinstance(keys, str):
+            return np.asarray(self._vectors([keys], side)[0])
         factor, name, ids = (
             (self.left, "rows", self.row_ids),
             (self.right.T, "columns", self.column_ids),

@@ -162,11 +162,12 @@ class TopicsOverTime:
         tables: list[Any] = [({}, self.sizes, self.prevalence)]
         if part == "classes":
             tables = [({"class": c}, self.class_sizes[c], P) for c, P in self.by_class.items()]
-        return Records(
+        rows = (
             {**head, "slice": start, "documents": size, **dict(zip(names, row, strict=True))}
             for head, *columns in tables
             for start, size, row in zip(starts, *(one.tolist() for one in columns), strict=True)
         )
+        return Records(rows, ["class"] * (part == "classes") + ["slice", "documents", *names])
 
     def to_frame(self, part: Part = "prevalence") -> Any:
         """Return :meth:`to_rows` as a pandas DataFrame (needs pandas)."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Literal
 
@@ -16,7 +16,7 @@ from .._common.arrays import Array, Seed
 from .._common.saved import COUNT, NUMBER, Saved
 from .._common.text import short
 from .._common.warn import warn_user
-from .._data.arrays import drop_entries
+from .._data.arrays import drop_entries, with_values
 from .._data.border import check_integer, check_option, check_random_state, check_real
 from .._data.threads import resolve_threads
 from .._linalg.operators import unit_rows
@@ -42,13 +42,13 @@ class Recommender(Estimator):
 
     A weighted factorization of all pairs of users and items: observed pairs have their values as
     targets, all other pairs 0 with a small weight ([1]_, [2]_).  If `n_components`, `unseen_weight`
-    or `ridge` is "auto", a few settings are compared on a hidden tenth of the pairs; the others are
-    kept unless they have their default.
+    or `ridge` is "auto", a few settings are compared on a hidden tenth of the pairs; numbers that
+    are given are kept.
 
     Parameters
     ----------
-    n_components : int or "auto"
-        Number of components r, at most an eighth of the users and of the items.
+    n_components : int, "auto" or None
+        Number of components r.  None is 128, but at most an eighth of the users and of the items.
     values : {"auto", "graded", "counts", "ones"}
         "graded": ratings; users dislike items with low values.  "counts": numbers of uses, such as
         plays.  "ones": values are ignored.  "auto" is "ones" if all values are equal, "counts" if
@@ -56,11 +56,11 @@ class Recommender(Estimator):
         lowest, which is at least 1, and otherwise "graded".
     nonnegative : bool
         Whether the factors are nonnegative, as required by :meth:`topics`.
-    unseen_weight : float or "auto"
-        Total weight of all pairs relative to that of the observed pairs; the weight of a single
-        pair is at most 0.5.
-    ridge : float or "auto"
-        Penalty on the squares of the factors, per unit of weight of a user or item.
+    unseen_weight : float, "auto" or None
+        Total weight of all pairs relative to that of the observed pairs; None is 4.  The weight of
+        a single pair is at most 0.5.
+    ridge : float, "auto" or None
+        Penalty on the squares of the factors, per unit of weight of a user or item; None is 0.02.
     neighbors : False or "auto"
         Whether to add half of a score from similar items (EASE [3]_), for at most 20,000 items.
     max_iter : int
@@ -119,12 +119,12 @@ class Recommender(Estimator):
     'hammer'
     """
 
-    n_components: int | Literal["auto"] = _RANK
+    n_components: int | Literal["auto"] | None = None
     _: KW_ONLY
     values: Literal["auto", "graded", "counts", "ones"] = "auto"
     nonnegative: bool = False
-    unseen_weight: float | Literal["auto"] = _UNSEEN
-    ridge: float | Literal["auto"] = _RIDGE
+    unseen_weight: float | Literal["auto"] | None = None
+    ridge: float | Literal["auto"] | None = None
     neighbors: Literal[False, "auto"] = False
     max_iter: int = 12
     random_state: Seed = None
@@ -211,12 +211,13 @@ class Recommender(Estimator):
         """Return the first setting, and whether parts of it are validated."""
         given = self.n_components, self.unseen_weight, self.ridge
         auto = [isinstance(one, str) and one == "auto" for one in given]
-        rank = _RANK if auto[0] else check_integer(self.n_components, "n_components", 1)
-        unseen = _UNSEEN if auto[1] else check_real(self.unseen_weight, "unseen_weight")
-        ridge = _RIDGE if auto[2] else check_real(self.ridge, "ridge")
+        free = [one is None or is_auto for one, is_auto in zip(given, auto, strict=True)]
+        rank = min(_RANK, most) if free[0] else check_integer(given[0], "n_components", 1)
+        unseen = _UNSEEN if free[1] else check_real(given[1], "unseen_weight")
+        ridge = _RIDGE if free[2] else check_real(given[2], "ridge")
         if not (unseen > 0 and ridge > 0):
             raise ValueError(f"unseen_weight and ridge must be above 0; got {unseen} and {ridge}.")
-        return Setting(min(rank, most), unseen, ridge, bool(self.nonnegative)), any(auto)
+        return Setting(rank, unseen, ridge, bool(self.nonnegative)), any(auto)
 
     def _targets(self, X: sp.csr_array) -> sp.csr_array:
         kind: Any = self.values_
@@ -229,8 +230,8 @@ class Recommender(Estimator):
         return np.asarray(self.pairs_.data.mean() < X.data)
 
     def _tried(self, setting: Setting) -> list[Setting]:
-        """Return the settings to validate; numbers other than the defaults are kept."""
-        fixed = self.unseen_weight not in ("auto", _UNSEEN), self.ridge not in ("auto", _RIDGE)
+        """Return the settings to validate; numbers that are given are kept."""
+        fixed = self.unseen_weight not in ("auto", None), self.ridge not in ("auto", None)
         tried = dict.fromkeys(
             (setting.unseen_weight if fixed[0] else unseen, setting.ridge if fixed[1] else ridge)
             for unseen, ridge in _TRIED
@@ -243,8 +244,8 @@ class Recommender(Estimator):
         Parameters
         ----------
         histories : dict or scipy.sparse of shape (k, m)
-            {name: items} or {name: {item: value}}; unknown items are ignored.  Or a matrix of
-            values with the columns of the fit.
+            {name: items} or {name: {item: value}}; unknown items are ignored, and repeated ones
+            counted.  Or a matrix of values with the columns of the fit.
 
         Returns
         -------
@@ -252,7 +253,11 @@ class Recommender(Estimator):
             Fitted with the items fixed; zeros for a user without known items.
         """
         check_is_fitted(self)
-        return self._folded(self._targets(pairs.read_histories(histories, self.item_ids_)[1]))
+        return self._of_new(histories, "histories")[2]
+
+    def _of_new(self, histories: Any, what: str) -> tuple[list[Any], sp.csr_array, Array]:
+        names, X = pairs.read_histories(histories, self.item_ids_, self.values_, what)
+        return names, X, self._folded(self._targets(X))
 
     def fit_transform(self, X: Any, y: None = None) -> Array:
         """Fit to a matrix of users and items, and return the factor of the users."""
@@ -284,7 +289,7 @@ class Recommender(Estimator):
         ----------
         users : array_like of ids, dict or scipy.sparse, optional
             Users of the fit (None: all), or histories as in :meth:`fold_in`.  Unknown users, and
-            users without known items, get popular items.
+            users who like none of the known items, get popular items.
         n : int
             Maximum number of items per user, at least 1.
         exclude_seen : bool
@@ -307,9 +312,10 @@ class Recommender(Estimator):
         names, X, F = self._asked(users)
         allowed = None
         if items is not None:
-            allowed = pairs.places_of(items, self.item_ids_)
+            ids = pairs.read_ids(items, "items")
+            allowed = pairs.places_of(ids, self.item_ids_)
             if (allowed < 0).any():
-                one = list(items)[int((allowed < 0).argmax())]  # type: ignore[arg-type]
+                one = ids.tolist()[int((allowed < 0).argmax())]
                 raise ValueError(f"items has {short(one)}, which is not in the fit.")
             if not len(allowed):
                 raise ValueError("items is empty; give at least one, or None for all.")
@@ -320,19 +326,17 @@ class Recommender(Estimator):
             model.block, X.shape, n, X if exclude_seen else None, allowed, threads
         )
         chosen = np.full(found.shape, None, dtype=object)
-        chosen[found >= 0] = np.array(self.item_ids_.tolist(), dtype=object)[found[found >= 0]]
+        chosen[found >= 0] = pairs.vector(self.item_ids_.tolist())[found[found >= 0]]
         return Recommendations(names, chosen, values, ~model.users)
 
     def _asked(self, users: Any) -> tuple[list[Any], sp.csr_array, Array]:
         """Return the names, values and factor of users."""
         if users is None:
             return self.user_ids_.tolist(), self.pairs_, self.representation_
-        if isinstance(users, dict) or np.ndim(users) == 2 or sp.issparse(users):
-            names, X = pairs.read_histories(users, self.item_ids_, "users")
-            return names, X, self._folded(self._targets(X))
-        if isinstance(users, str) or np.ndim(users) != 1:
-            raise TypeError(f"users must be a list of ids, or histories; got {short(users)}.")
-        place = pairs.places_of(users, self.user_ids_)
+        if isinstance(users, Mapping) or getattr(users, "ndim", 1) == 2:
+            return self._of_new(users, "users")
+        users = list(users) if isinstance(users, Iterator) else users
+        place = pairs.places_of(users, self.user_ids_, "users")
         X = sp.csr_array(self.pairs_[np.maximum(place, 0)])
         if (place < 0).any():
             X = drop_entries(X, np.repeat(place < 0, np.diff(X.indptr)))
@@ -357,18 +361,21 @@ class Recommender(Estimator):
         Returns
         -------
         list of (item, float)
-            Ids and cosines, the largest first, without the item itself.
+            Ids and cosines, the largest first, without the item itself and items that nobody likes.
         """
         check_is_fitted(self)
         place, count = self._item(item), check_integer(n, "n", 1)
         G = unit_rows(self.components_.T)
         cosines = np.asarray(G @ G[place])
-        cosines[place] = -np.inf
-        best = np.argsort(-cosines, kind="stable")[: min(count, len(G) - 1)]
-        return Records((self.item_ids_[[j]].tolist()[0], float(cosines[j])) for j in best)
+        others = G.any(axis=1) & G[place].any()
+        others[place] = False
+        best = np.argsort(np.where(others, -cosines, np.inf), kind="stable")
+        best = best[: min(count, np.count_nonzero(others))]
+        rows = zip(self.item_ids_[best].tolist(), cosines[best].tolist(), strict=True)
+        return Records(rows, ("item", "cosine"))
 
     def _item(self, item: Any) -> int:
-        place = int(pairs.places_of([item], self.item_ids_)[0])
+        place = int(pairs.places_of(pairs.vector([item]), self.item_ids_, "item")[0])
         if place < 0:
             raise ValueError(f"item is {short(item)}, which is not in the fit.")
         return place
@@ -389,7 +396,7 @@ class Recommender(Estimator):
             The score without neighbors, and the contributions of items and of components to it.
         """
         check_is_fitted(self)
-        asked = {"user": user} if isinstance(user, dict) else [user]
+        asked = {"user": user} if isinstance(user, Mapping) else pairs.vector([user])
         _, X, _ = self._asked(asked)
         if not X.nnz:
             raise ValueError(f"user is {short(user)}; no item is known.")
@@ -431,9 +438,10 @@ class Recommender(Estimator):
             precision, recall (hits over relevant items), map, coverage and popular_share.
         """
         check_is_fitted(self)
-        test = pairs.read_pairs(users, items, values, columns)
+        k, test = check_integer(k, "k", 1), pairs.read_pairs(users, items, values, columns)
+        own = pairs.Pairs(self.pairs_, self.user_ids_, self.item_ids_)
+        place = pairs.places_in(own, test)
         names, X, F = self._asked(test.user_ids)
-        place = pairs.places_of(test.item_ids, self.item_ids_)
         m = len(self.item_ids_)
         place[place < 0] = m + np.arange(np.count_nonzero(place < 0))  # relevant, never recommended
         relevant = test.X.tocoo()
@@ -442,6 +450,10 @@ class Recommender(Estimator):
         relevant = sp.csr_array(sp.coo_array(parts, (len(names), max(m, int(place.max()) + 1))))
         if not relevant.nnz:
             raise ValueError("No pair is relevant: no rating is above the mean rating of the fit.")
+        known = relevant[:, :m]
+        if known.nnz == known.multiply(with_values(X, np.ones(X.nnz))).nnz:
+            why = "their items are not in the fit, or all of these pairs are"
+            raise ValueError(f"No relevant pair can be in a list: {why}; give pairs of a test set.")
         model, threads = self._scores(X, F, 0.0), resolve_threads(self.n_threads)
         popular = lists.popular_scores(model.popularity)
         rows: list[dict[str, Any]] = []

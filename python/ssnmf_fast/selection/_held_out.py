@@ -150,7 +150,7 @@ class Data:
     """Clean data in the form of fits, their entries as an array or `SparseTensor`, and weights."""
 
     def __init__(self, X: TensorLike, X_weights: WeightsLike, threads: int, tensor: bool) -> None:
-        clean: Any = tensors.check_tensor(X, "X") if tensor else check_data(X, threads)
+        clean: Any = tensors.new_tensor(X) if tensor else check_data(X, threads)
         refuse_on_disk(clean, "criterion 'held-out' (other than 'stability')")
         if 0 in clean.shape:
             raise ValueError(
