@@ -165,6 +165,12 @@ def page(**parts: Any) -> str:
     return render(replace(report(), **parts))
 
 
+def test_remarks_end_with_one_dot() -> None:
+    text = page(remarks=["few words.", "few texts"])
+    assert "Few words.</p>" in text
+    assert "Few texts.</p>" in text
+
+
 def judged(truth: list[str], guessed: list[str], classes: list[str]) -> Evaluation:
     return Evaluation(np.array(truth), {"model": np.array(guessed)}, classes, False)
 

@@ -201,34 +201,29 @@ class TestPrinting:
         assert "both write to standard output" in capsys.readouterr().err
 
     @every_command
-    @pytest.mark.parametrize(
-        ("error", "code"),
-        [
-            *((KeyError("x"), 70), (AssertionError(), 70), (ZeroDivisionError("x"), 70)),
-            *((RuntimeError("x"), 70), (ImportError("x"), 70), (RecursionError("x"), 70)),
-            *((ValueError("x"), 2), (OSError("x"), 2), (MemoryError(), 2)),
-            *((KeyboardInterrupt(), 130), (BrokenPipeError(), 0)),
-        ],
-    )
     def test_exit_codes(
-        self,
-        command: str,
-        error: BaseException,
-        code: int,
-        monkeypatch: pytest.MonkeyPatch,
-        capsys: pytest.CaptureFixture[str],
+        self, command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        def broken(*_: object) -> None:
-            raise error
-
+        bugs = KeyError("x"), AssertionError(), ZeroDivisionError("x"), RuntimeError("x")
+        bugs += ImportError("x"), RecursionError("x")
+        codes: dict[BaseException, int] = dict.fromkeys(bugs, 70)
+        codes |= dict.fromkeys((ValueError("x"), OSError("x"), MemoryError()), 2)
+        codes |= {KeyboardInterrupt(): 130, BrokenPipeError(): 0}
         real = cli.build_parser().parse_args
-        read = {"parse_args": lambda argv: Namespace(**vars(real(argv)) | {"run": broken})}
-        monkeypatch.setattr(cli, "build_parser", lambda: types.SimpleNamespace(**read))
-        for more in ([], ["--debug"]):
-            assert main([*command.split(), *more]) == code
-            assert ("Traceback" in capsys.readouterr().err) == (
-                code == 70 or (code == 2 and bool(more))
-            )
+        for error, code in codes.items():
+
+            def broken(*_: object, error: BaseException = error) -> None:
+                raise error
+
+            def parse(argv: list[str], run: object = broken) -> Namespace:
+                return Namespace(**vars(real(argv)) | {"run": run})
+
+            parser = types.SimpleNamespace(parse_args=parse)
+            monkeypatch.setattr(cli, "build_parser", lambda parser=parser: parser)
+            for more in ([], ["--debug"]):
+                assert main([*command.split(), *more]) == code
+                shown = "Traceback" in capsys.readouterr().err
+                assert shown == (code == 70 or (code == 2 and bool(more)))
 
     @every_command
     def test_debug_of_every_subcommand(

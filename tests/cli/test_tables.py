@@ -107,7 +107,7 @@ def test_binary_files_in_place_of_text(
         ("a.jsonl", b'[\n{"text": "a"}\n]', []),
     ],
 )
-@pytest.mark.parametrize("command", ["fit", "choose-rank", "complete", "recommend"])
+@pytest.mark.parametrize("command", ["fit", "complete"])
 def test_other_kinds_of_files(
     command: str,
     name: str,
