@@ -187,8 +187,8 @@ def read_times(
         value = values[place] if values.dtype.kind == "M" else values.tolist()[place]
         problem = (
             f"is {short(value)}, which is not a date; expected {_DATES}, or texts that all have "
-            f"the form of the first. pandas.to_datetime({name}, format=...) reads other forms, and in "
-            "the command --time-format"
+            f"the form of the first. pandas.to_datetime({name}, format=...) reads other forms, and "
+            "in the command --time-format"
         )
         if is_missing(value) or not str(value).strip():
             problem = "is missing; leave out documents without a time"
@@ -215,6 +215,9 @@ def _as_text(value: object) -> str:
 def _read_iso(text: str) -> np.datetime64 | None:
     """Return the time of digits, an ISO text without its zone, a week or a quarter, or None."""
     try:
+        if match := _ISO.fullmatch(text):
+            iso = (match[1] or match[2]).upper().lstrip("+").replace(",", ".")
+            return np.datetime64(iso, "s")
         if match := _DIGITS.fullmatch(text):
             parts = [part for part in match.groups() if part]
             clock = f"T{':'.join(parts[3:])}" if parts[3:] else ""
@@ -225,9 +228,6 @@ def _read_iso(text: str) -> np.datetime64 | None:
             return np.datetime64(date.fromisocalendar(*(int(part or 1) for part in match.groups())))
         if match := _QUARTER.fullmatch(text):
             return np.datetime64(f"{match[2]}-{3 * int(match[1] or match[3]) - 2:02d}", "s")
-        if match := _ISO.fullmatch(text):
-            iso = (match[1] or match[2]).upper().lstrip("+").replace(",", ".")
-            return np.datetime64(iso, "s")
         return None
     except ValueError:  # such as a 13th month
         return None
@@ -236,7 +236,9 @@ def _read_iso(text: str) -> np.datetime64 | None:
 def _read_others(texts: list[str], name: str, known: str) -> Times:
     """Return times of one form that pandas recognizes, or NaT, and what comes first in them."""
     orders = [known] if known in ("month", "day") else ["month", "day"]
-    read = {order: _read_in(order, texts) for order in orders}
+    # As strptime writes them: 26-FEB-1987 is 26-Feb-1987.
+    plain = [_WORD.sub(lambda word: word[0].capitalize(), _NAMED_ZONE.sub(r"\1", t)) for t in texts]
+    read = {order: _read_in(order, plain) for order in orders}
     fitting = [order for order in orders if not np.isnat(read[order]).any()]
     if not fitting:
         return Times(max(read.values(), key=lambda times: np.isnat(times).argmax()), known)
@@ -257,13 +259,11 @@ def _read_in(order: str, texts: list[str]) -> Array:
     import pandas
     from pandas.tseries.api import guess_datetime_format
 
-    # As strptime writes them: 26-FEB-1987 is 26-Feb-1987.
-    plain = [_WORD.sub(lambda word: word[0].capitalize(), _NAMED_ZONE.sub(r"\1", t)) for t in texts]
-    day, year_first = order == "day", re.match(r"\d{4}", plain[0]) is not None
+    day, year_first = order == "day", re.match(r"\d{4}", texts[0]) is not None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that the first date shows the order of its parts
         # In the morning, perhaps of a year that nanoseconds reach: pandas knows these forms only.
-        first = re.sub(r"(?i)pm\b", "AM", plain[0])
+        first = re.sub(r"(?i)pm\b", "AM", texts[0])
         guesses = (
             guess_datetime_format(text, dayfirst=day and not year_first)
             for text in (first, re.sub(r"\b\d{4}\b", "2004", first))
@@ -273,9 +273,9 @@ def _read_in(order: str, texts: list[str]) -> Array:
     words = set(re.findall(r"[^\W\d_]+", re.sub("%.", " ", form)))
     other = "%m" in form and not year_first and (form.find("%d") < form.find("%m")) != day
     if words <= {"at", "of", "T"} and not other:  # pandas takes BC, and the other order if needed
-        found = pandas.to_datetime(pandas.Series(plain), format=form, errors="coerce")
+        found = pandas.to_datetime(pandas.Series(texts), format=form, errors="coerce")
         read[:] = found.to_numpy().astype("datetime64[s]")
         with suppress(ValueError):
             for k in np.flatnonzero(np.isnat(read)):  # perhaps beyond the nanoseconds of pandas
-                read[k] = datetime.strptime(plain[k], form)
+                read[k] = datetime.strptime(texts[k], form)
     return read
