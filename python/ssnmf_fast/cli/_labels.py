@@ -20,7 +20,7 @@ import numpy.typing as npt
 from .._common.arrays import Array
 from .._common.optional import require_package
 from .._common.text import as_first_given, nfc, short
-from .._labels import indicator_matrix, is_missing, missing_words
+from .._labels import doubts, indicator_matrix, is_missing, label_key, parse_list
 from .._persist.texts import strip_markup
 from ._read import (
     Source,
@@ -43,7 +43,12 @@ SAMPLE = "sample"  # the column with the number of a sample, in tables of sample
 _COLUMN = "label"  # of a table to fill in, if the labels of the data are in a file
 _FEW, _MANY = 20, 100  # labeled samples: a few may all have different classes
 _HALF, _MOSTLY = 0.5, 0.9  # share with a label that no other sample has
-_SEPARATORS = (";", "|", ",")
+_ADVICE = {
+    "spelling": "if they are one class, write it in one way",
+    "missing": "if it is one, give --unlabeled {}",
+    "list": "give a JSON list of texts or numbers for several labels",
+    "joined": "if they are several labels, give --label-separator {}",
+}
 _COMPARED = 500  # characters of a text
 
 
@@ -141,22 +146,23 @@ def parse_labels(
 
 def _split_labels(value: Any, separator: str | None, absent: Collection[str] = ()) -> list[str]:
     """Return the labels of one sample as written, without those that mean "no label"."""
-    parts = value if isinstance(value, list) else [value]
-    if separator is not None and isinstance(value, str):
-        parts = value.split(separator)
+    parts = parse_list(value) if isinstance(value, str) else value
+    if not isinstance(parts, list):
+        joined = separator is not None and isinstance(value, str)
+        parts = value.split(separator) if joined else [value]
     texts = [str(part).strip() for part in parts if not is_missing(part)]
     return [text for text in texts if nfc(text) not in absent]
 
 
-def warn_of_labels(labels: SampleLabels, option: str, separator: str | None) -> None:
-    """Warn about a wrong column, a missing separator, and texts that mean "no label".
+def warn_of_labels(labels: SampleLabels, options: Namespace) -> None:
+    """Warn about a wrong column, and about labels that are hardly meant.
 
     A column that is surely wrong raises UsageError, as a fit with that many classes takes minutes.
-    `option` is the value of --labels.
     """
+    option = options.labels
     occurs = Counter(name for names in labels.each for name in names)
     alone = sum(all(occurs[name] == 1 for name in names) for names in labels.each if names)
-    count, names = int(labels.known.sum()), labels.names
+    count = int(labels.known.sum())
     if count > _FEW and alone > _HALF * count:
         unique = (
             f"{alone} of the {count} labeled samples in {option!r} have a label that no other has, "
@@ -166,20 +172,13 @@ def warn_of_labels(labels: SampleLabels, option: str, separator: str | None) -> 
             right = "name the column of the labels with --labels"
             raise UsageError(f"{unique}; {right}, or label several samples of each class")
         warn(f"{unique}; is it the column of the labels?")
-    for mark in _SEPARATORS if separator is None and not labels.several else ():
-        split = {name: {part.strip() for part in name.split(mark)} for name in names}
-        joined = [name for name, parts in split.items() if len(parts) > 1]
-        parts = Counter(part for parts in split.values() for part in parts)
-        if any(part and parts[part] > 1 for name in joined for part in split[name]):
-            warn(
-                f"{len(joined)} of the {len(names)} classes contain {mark!r}, such as "
-                f"{joined[0]!r}; if they are several labels, give --label-separator {mark!r}"
-            )
-            break
-    for name in missing_words(names):
-        wrong = f"of the class {name!r}, which looks like a missing label"
-        mend = f"if it is one, give --unlabeled {shlex.quote(name)}"
-        warn(f"{occurs[name]} samples are {wrong}; {mend}")
+    for kind, wrong, word in doubts(occurs, map(nfc, options.unlabeled or ())):
+        if kind == "joined" and (labels.several or options.label_separator is not None):
+            continue
+        who = (
+            f"{occurs[word]} samples are of" if kind == "missing" else f"labels in {option!r} have"
+        )
+        warn(f"{who} {wrong}; {_ADVICE[kind].format(shlex.quote(word or ''))}")
 
 
 def column_to_fill(labels: str) -> str:
@@ -219,7 +218,7 @@ def _add_more_labels(
                 raise UsageError(f"{place}: {sample}")
             if sample in places:
                 earlier, later = (
-                    {*map(nfc, _split_labels(one, options.label_separator))}
+                    {*map(label_key, _split_labels(one, options.label_separator))}
                     for one in (merged[sample], value)
                 )
                 if earlier != later:

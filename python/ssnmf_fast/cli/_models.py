@@ -375,7 +375,7 @@ def check_labels(model: Model, labels: SampleLabels | None, options: Namespace) 
     """Raise UsageError for labels that the model cannot take; warn about unlikely labels."""
     if labels is None:
         return
-    warn_of_labels(labels, options.labels, options.label_separator)
+    warn_of_labels(labels, options)
     if not model.guided:
         return  # labels that a model is not fitted to only color the report
     if labels.several and "label_separator" not in model.options:

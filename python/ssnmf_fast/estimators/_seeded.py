@@ -20,7 +20,7 @@ from .._common.warn import warn_user
 from .._data import border
 from .._data.arrays import DataLike
 from .._data.threads import one_blas_thread
-from .._labels import ClassLabels, names_array
+from .._labels import ClassLabels, names_array, warn_of_doubts
 from .._linalg.operators import unit_rows
 from .._models.factorize import Factorization, factorize
 from .._solver.starts import FILLER, roots
@@ -140,6 +140,7 @@ def _checked(topics: object, name: str) -> Mapping[Any, Any]:
     twice = [topic for topic, count in Counter(map(nfc, topics)).items() if count > 1]
     if twice:
         raise ValueError(f"{name} has the topic {short(twice[0])} twice; merge them.")
+    warn_of_doubts(dict.fromkeys(topics, 0), name, None, several=True)
     return topics
 
 
