@@ -13,7 +13,7 @@ from itertools import chain
 from typing import Any
 
 from .._common.text import nfc, short
-from .._common.warn import warn_user
+from .._common.warn import LABELS, is_quiet, warn_user
 from .._data.arrays import is_missing
 
 _MEAN_MISSING = frozenset(  # as keys
@@ -47,7 +47,7 @@ def label_key(label: object) -> str:
     Programs change case, blanks, invisible characters, dashes, leading zeros, and decimals.
     """
     text = unicodedata.normalize("NFKC", str(label)).casefold().replace("\u2212", "-")
-    if not text.isascii():
+    if not (text.isascii() and text.isprintable()):
         kinds = ((unicodedata.category(one), one) for one in _VARIANT.sub("", text))
         text = "".join(_PLAIN.get(kind, one) for kind, one in kinds)
     text = " ".join(text.split()).rstrip(".")
@@ -67,10 +67,7 @@ def doubts(counts: Mapping[Any, int], known: Iterable[Any] = ()) -> Iterator[tup
     groups = [group for group in alike.values() if len(group) > 1 and not new.isdisjoint(group)]
     if groups:
         shown = "; ".join(
-            " and ".join(
-                f"{short(one)} ({counts[one]:g} samples)" if counts.get(one) else short(one)
-                for one in group
-            )
+            " and ".join(f"{short(one)}{_samples(counts.get(one, 0))}" for one in group)
             for group in groups[:_SHOWN]
         )
         more = f"; and {len(groups) - _SHOWN} more" * (len(groups) > _SHOWN)
@@ -100,6 +97,10 @@ def doubts(counts: Mapping[Any, int], known: Iterable[Any] = ()) -> Iterator[tup
             of_all = f"{len(joined)} of {len(counts)} classes that contain {mark!r}"
             yield "joined", f"{of_all}, such as {short(joined[0])}", mark
             break
+
+
+def _samples(count: float) -> str:
+    return f" ({count:g} sample{'s' * (count != 1)})" * (count > 0)
 
 
 def parse_list(text: str) -> list[Any] | None:
@@ -134,7 +135,7 @@ def warn_of_doubts(
     settled |= {"joined"} if several else set()
     known = [*known, *[nfc(marker)] * named]
     for kind, wrong, word in doubts(Counter(labels), known):
-        if kind in settled:
+        if kind in settled or is_quiet(LABELS):
             continue
         settled.add(kind)
         warn_user(f"{name} has {wrong}. {_ADVICE[kind].format(word=short(word))}", UserWarning)

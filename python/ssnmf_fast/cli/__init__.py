@@ -45,7 +45,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         redirect_stderr(sys.stderr or nowhere),
     ):
         warnings.simplefilter("default")
-        of_labels = r"(y|labels|truth) has (the class|classes that|\d+ of \d+ classes) "  # told with options
+        # The command names its options in place of these.
+        of_labels = r"(y|labels|truth) has (the class|classes that|\d+ of \d+ classes) "
         warnings.filterwarnings("ignore", message=of_labels)
         warnings.showwarning = lambda message, *_, **__: _print_line("warning", str(message))
         try:

@@ -416,7 +416,7 @@ class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
         """Return the names of the topics; free topics are "free0", ..., but no name is repeated."""
         named = [str(name) for name in self.topic_names_.tolist()]
         free = (name for k in count() if (name := f"free{k}") not in named)
-        return named + [*islice(free, self.n_components_ - len(named))]
+        return [*named, *islice(free, self.n_components_ - len(named))]
 
     def to_pyldavis(self, X: DataLike, feature_names: VectorLike = None) -> dict[str, Any]:
         """Return the arguments of ``pyLDAvis.prepare``.

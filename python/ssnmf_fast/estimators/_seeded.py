@@ -16,7 +16,7 @@ from scipy.special import softmax
 from .._common.arrays import Array, LabelsLike, LossName, Matrix, Solver, VectorLike
 from .._common.saved import Saved
 from .._common.text import listed, nfc, short
-from .._common.warn import warn_user
+from .._common.warn import LABELS, quietly, warn_user
 from .._data import border
 from .._data.arrays import DataLike
 from .._data.threads import one_blas_thread
@@ -140,7 +140,6 @@ def _checked(topics: object, name: str) -> Mapping[Any, Any]:
     twice = [topic for topic, count in Counter(map(nfc, topics)).items() if count > 1]
     if twice:
         raise ValueError(f"{name} has the topic {short(twice[0])} twice; merge them.")
-    warn_of_doubts(dict.fromkeys(topics, 0), name, None, several=True)
     return topics
 
 
@@ -342,12 +341,14 @@ class SeededTopics(NamedTopics):
     def _fit_inputs(self, X: Matrix, y: LabelsLike) -> dict[str, Any]:
         if y is None:
             return {}
-        labels = ClassLabels(y, self.unlabeled)
+        labels = quietly(LABELS, ClassLabels, y, self.unlabeled)  # which the fit has read
         return {"labels": {"classes": labels.classes, "members": labels.matrix(np.float64)}}
 
     def _known(self, X: Matrix, y: LabelsLike) -> tuple[Seeds, Array]:
         """Return the seeds, and 1 for the topic of each labeled sample, (n, k)."""
         labels, topics, names = None, self.seeds, self.feature_names
+        if isinstance(topics, Mapping):
+            warn_of_doubts(dict.fromkeys(topics, 0), "seeds", None, several=True)
         if y is not None or topics is None:
             require(self, X, y)
             labels = ClassLabels(y, self.unlabeled)
