@@ -218,6 +218,8 @@ _COMMON = f"""
     for -)
 --encoding ENCODING=utf-8: encoding of DATA and of all other text files
 --delimiter CHARACTER: character between cells, such as ';' (default: comma; tab for .tsv)
+--quoting csv|none: whether quotation marks enclose cells, or are part of texts (default: csv, if
+    they join no lines that look like rows)
 [output]
 --json: print only a summary, as JSON, on standard output
 --quiet: print only errors{_DEBUG}"""
