@@ -235,37 +235,46 @@ def _match_samples(
     filled: Table, data: Table | Source, options: Namespace, count: int
 ) -> list[int | str]:
     """Return for every row of a filled table its sample, or why there is none."""
-    name, samples = SAMPLE, {str(k): k for k in range(count)}
-    texts, written = [], [None] * len(filled.frame)
+    keys: dict[str, tuple[Any, dict[str, int]]]
+    keys = {SAMPLE: (label_key, {str(k): k for k in range(count)})}
+    blank: list[Any] = [None] * len(filled.frame)
+    texts, written = [], blank
     if isinstance(data, Table):
         others = options.labels, options.time
         column = find_text_column(data, options.text, *others)
         ids = find_ids(data, options.id, column, *others)
         if ids is not None and ids[0] in filled.frame:
-            by_id = {nfc(str(one)): sample for sample, one in enumerate(ids[1])}
-            name, samples = (ids[0], by_id) if len(by_id) == count else (name, samples)
+            for key_of in (lambda one: nfc(str(one)), label_key):
+                by_id = {key_of(one): sample for sample, one in enumerate(ids[1])}
+                if len(by_id) == count:
+                    keys = {ids[0]: (key_of, by_id), SAMPLE: keys[SAMPLE]}
         if column in filled.frame:
             texts, written = data.column(column), filled.column(column)
+    # Spreadsheets change ids such as 00020: the number of the sample and its text are left.
+    names = [name for name in keys if name in filled.frame] or [SAMPLE]
 
     def plain(text: object) -> str:
         """Return only ASCII letters and digits, which programs do not change."""
         return re.sub(r"[^0-9A-Za-z]+", "", "" if text is None else nfc(str(text)))[:_COMPARED]
 
-    keys = filled.column(name) if name in filled.frame else [""] * len(filled.frame)
-    matches: list[int | str] = []
-    for key, other in zip(keys, written, strict=True):
+    def find(name: str, key: object, other: object) -> int | str:
         key = str("" if key is None else key).strip()
-        sample = samples.get(nfc(key))
+        key_of, samples = keys[name]
+        sample = samples.get(key_of(key))
         if sample is None:
-            matches.append(f"{data} has no sample whose {name} is {short(key)}")
-            continue
+            return f"{data} has no sample whose {name} is {short(key)}"
         text = "" if not texts or texts[sample] is None else str(texts[sample])
         if texts and plain(other) not in (plain(text), plain(strip_markup(text))):
             same = "it must be the table from which the samples were suggested"
-            matches.append(f"the text is not that of sample {sample} of {data}; {same}")
-        else:
-            matches.append(sample)
-    return matches
+            return f"the text is not that of sample {sample} of {data}; {same}"
+        return sample
+
+    found = []
+    for name in names if texts else names[:1]:
+        given = filled.column(name) if name in filled.frame else blank
+        found.append([find(name, *pair) for pair in zip(given, written, strict=True)])
+    ways = zip(*found, strict=True)
+    return [next((one for one in way if isinstance(one, int)), way[0]) for way in ways]
 
 
 SEEDS_EXAMPLE = '{"space": ["orbit", "nasa"], "sport": {"game": 2, "team": 1}}'
