@@ -201,11 +201,11 @@ def read_times(
     return Times(np.asarray(read), first)
 
 
-def _as_text(value: object) -> str:
+def _as_text(value: Any) -> str:
     """Return a time in ISO form, or as written; empty if it is missing or not a time."""
     if isinstance(value, bool) or is_missing(value):
         return ""
-    if isinstance(value, numbers.Real):
+    if isinstance(value, (int, float, np.integer, np.floating)):
         return str(int(value)) if value > 0 and value % 1 == 0 else ""
     if hasattr(value, "to_timestamp"):  # a period of pandas
         value = np.datetime64(value.asfreq("s", how="start").ordinal, "s")

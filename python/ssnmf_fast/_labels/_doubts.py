@@ -34,10 +34,8 @@ _ADVICE = {
     "spelling": "If they are one class, give all of its samples the same label.",
     "missing": "If it is one, pass unlabeled={word}, or None in its place; if it is a class, "
     "unlabeled=None.",
-    "list": "For several labels per sample, give lists of them to "
-    "sklearn.preprocessing.MultiLabelBinarizer.",
-    "joined": "If these are several labels per sample, split them, and give the parts to "
-    "sklearn.preprocessing.MultiLabelBinarizer.",
+    "list": "Give lists of labels to sklearn.preprocessing.MultiLabelBinarizer.",
+    "joined": "If several labels are meant, give lists to sklearn's MultiLabelBinarizer.",
 }
 
 
@@ -88,11 +86,8 @@ def doubts(counts: Mapping[Any, int], known: Iterable[Any] = ()) -> Iterator[tup
             continue
         parts = {text: {part.strip() for part in text.split(mark)} - {""} for text in texts}
         times = Counter(chain.from_iterable(parts.values()))
-        joined = [
-            text
-            for text, of in parts.items()
-            if len(of) > 1 and enough(times[part] > 1 for part in of)
-        ]
+        several = ((text, of) for text, of in parts.items() if len(of) > 1)
+        joined = [text for text, of in several if enough(times[part] > 1 for part in of)]
         if joined:
             of_all = f"{len(joined)} of {len(counts)} classes that contain {mark!r}"
             yield "joined", f"{of_all}, such as {short(joined[0])}", mark

@@ -148,8 +148,9 @@ def _split_labels(value: Any, separator: str | None, absent: Collection[str] = (
     """Return the labels of one sample as written, without those that mean "no label"."""
     parts = parse_list(value) if isinstance(value, str) else value
     if not isinstance(parts, list):
-        joined = separator is not None and isinstance(value, str)
-        parts = value.split(separator) if joined else [value]
+        parts = [value]
+        if separator is not None and isinstance(value, str):
+            parts = value.split(separator.replace(r"\n", "\n"))
     texts = [str(part).strip() for part in parts if not is_missing(part)]
     return [text for text in texts if nfc(text) not in absent]
 
@@ -175,10 +176,10 @@ def warn_of_labels(labels: SampleLabels, options: Namespace) -> None:
     for kind, wrong, word in doubts(occurs, map(nfc, options.unlabeled or ())):
         if kind == "joined" and (labels.several or options.label_separator is not None):
             continue
-        who = (
-            f"{occurs[word]} samples are of" if kind == "missing" else f"labels in {option!r} have"
-        )
-        warn(f"{who} {wrong}; {_ADVICE[kind].format(shlex.quote(word or ''))}")
+        mark = shlex.quote((word or "").replace("\n", r"\n"))
+        of = f"{occurs[word]} samples are of"
+        who = of if kind == "missing" else f"labels in {option!r} have"
+        warn(f"{who} {wrong}; {_ADVICE[kind].format(mark)}")
 
 
 def column_to_fill(labels: str) -> str:
