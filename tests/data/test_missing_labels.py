@@ -180,7 +180,7 @@ SPELLINGS = [
     *[("1", "1.0"), ("1", "1,0"), ("1", "+1"), ("7", "007"), ("1", "\uff11"), ("-1", "\u22121.0")],
     *[("True", "TRUE"), ("yes", "Yes"), ("a", " a"), ("a b", "a  b"), ("a b", "a\xa0b")],
     *[("a", "a\u200b"), ("a", "\ufeffa"), ("a", "a\xad"), ("a", "a."), ("a b", "a\nb")],
-    *[("non-fiction", "non\u2011fiction"), ("a", "a\x00")],
+    *[("non-fiction", "non\u2011fiction"), ("a", "a\x07")],
 ]
 DIFFERENT = ["1", "10", "1.5", "1.10", "1.1", "-2", "a b", "ab", "C", "C#", "C++", "*", "**"]
 DIFFERENT += ["alt.atheism", "news", "news/politics", "Arts & Crafts", "Crafts", "(a)", "[deleted]"]

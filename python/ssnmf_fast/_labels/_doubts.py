@@ -65,7 +65,7 @@ def doubts(counts: Mapping[Any, int], known: Iterable[Any] = ()) -> Iterator[tup
     groups = [group for group in alike.values() if len(group) > 1 and not new.isdisjoint(group)]
     if groups:
         shown = "; ".join(
-            " and ".join(f"{short(one)}{_samples(counts.get(one, 0))}" for one in group)
+            " and ".join(f"{one!r:.100}{_samples(counts.get(one, 0))}" for one in group)
             for group in groups[:_SHOWN]
         )
         more = f"; and {len(groups) - _SHOWN} more" * (len(groups) > _SHOWN)
@@ -84,7 +84,8 @@ def doubts(counts: Mapping[Any, int], known: Iterable[Any] = ()) -> Iterator[tup
     for mark, enough in _MARKS.items() if not lists else ():
         if mark not in written:
             continue
-        parts = {text: {part.strip() for part in text.split(mark)} - {""} for text in texts}
+        words = (text for text in texts if not _NUMBER.fullmatch(text))  # such as 1,0
+        parts = {text: {part.strip() for part in text.split(mark)} - {""} for text in words}
         times = Counter(chain.from_iterable(parts.values()))
         several = ((text, of) for text, of in parts.items() if len(of) > 1)
         joined = [text for text, of in several if enough(times[part] > 1 for part in of)]
