@@ -2,8 +2,7 @@
 
 None, NaN, NaT, pandas.NA and masked values are missing, and the value `unlabeled` of the caller.
 "auto" means -1, as in scikit-learn's semi-supervised estimators, but labels that are exactly -1 and
-1 are two classes (as in scikit-learn's checks of classifiers), with a warning.  Classes such as
-"NA" or the text "-1" cause a warning, too.
+1 are two classes (as in scikit-learn's checks of classifiers), with a warning.
 
 Labels that are equal in Unicode form NFC are one class, which has the name given first.
 """

@@ -28,7 +28,7 @@ _BRACKETS = {"[": "]", "(": ")", "{": "}", "<": ">"}
 _NUMBER = re.compile(r"([+-]?)0*(\d+)(?:\.0*|,0{1,2})?")
 # Labels are joined by marks if some part is in other labels, too, or all parts are.
 _MARKS = dict.fromkeys((";", "|", ",", "#", "\n", "\t", "\uff0c", "\uff1b", "\u3001"), any)
-_MARKS |= dict.fromkeys(("/", "+", "&"), all)
+_MARKS |= dict.fromkeys(("+", "&"), all)  # "/" marks levels of a tree
 _SHOWN = 3
 _ADVICE = {
     "spelling": "If they are one class, give all of its samples the same label.",
