@@ -347,8 +347,6 @@ class SeededTopics(NamedTopics):
     def _known(self, X: Matrix, y: LabelsLike) -> tuple[Seeds, Array]:
         """Return the seeds, and 1 for the topic of each labeled sample, (n, k)."""
         labels, topics, names = None, self.seeds, self.feature_names
-        if isinstance(topics, Mapping):
-            warn_of_doubts(dict.fromkeys(topics, 0), "seeds", None, several=True)
         if y is not None or topics is None:
             require(self, X, y)
             labels = ClassLabels(y, self.unlabeled)
@@ -358,6 +356,7 @@ class SeededTopics(NamedTopics):
         if names is None:
             names = getattr(self, "feature_names_in_", None)
         seeds = Seeds.read(topics, self.forbidden, names, X.shape[1])
+        warn_of_doubts(dict.fromkeys(self.seeds or {}, 0), "seeds", None, several=True)
         if len(seeds.names) < 2:
             hint = "expected two or more. Add a topic for all other samples."
             raise ValueError(f"seeds has the topics {seeds.names}; {hint}")
