@@ -68,7 +68,7 @@ _DELIMITERS = {".csv": ",", ".tsv": "\t"}
 _LIKELY_DELIMITERS = (";", "\t", "|", ",")
 _SEPARATOR = re.compile(r'"?sep=(.)"?\s*', re.IGNORECASE)  # what Excel reads in a first line
 _LINE = re.compile(r"\r\n?|\n")
-_MOST_DIGITS = 30  # of a whole number in JSON
+_MOST_DIGITS = 25  # of a whole number in JSON; decimal has 28
 _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 _HEAD = 8  # bytes of a file that show whether it is binary
 _LARGEST_FIELD = 2**31 - 1
