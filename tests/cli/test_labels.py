@@ -61,6 +61,11 @@ def fit(
         (lambda k: ("a", "b", "?")[k % 3], "give --unlabeled '?'"),
         (lambda k: ("a", "b", "-1")[k % 3], "of the class '-1', which looks like a missing label"),
         (lambda k: ("1", "-1", "-1.0")[k % 3], "give --unlabeled -1"),
+        (lambda k: ("a", "b", "\\N")[k % 3], "give --unlabeled '\\N'"),
+        (lambda k: ("True", "False", "TRUE")[k % 3], "'True' (20 samples) and 'TRUE' (20 samples)"),
+        (lambda k: ("a#n", "b#n", "n")[k % 3], "give --label-separator '#'"),
+        (lambda k: ('["a", "b"]', "['b']", "[]")[k % 3], ""),
+        (lambda k: ('{"choices": ["a"]}', "b")[k % 2], "looks like a list"),
         (lambda k: ("a", "b", "")[k % 3], ""),
     ],
 )

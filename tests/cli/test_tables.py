@@ -402,3 +402,62 @@ def test_large_tables_are_read_in_parts_and_predicted_in_blocks(tmp_path: Path) 
     assert [row["user"] for row in found] == [user for user in users for _ in range(3)]
     predicted = [left[users[row["user"]], items[row["item"]]] for row in found]
     np.testing.assert_allclose(predicted, best.ravel(), rtol=1e-6)
+
+
+ROWS = [f"{k},{text},{'ab'[k % 2]}" for k, text in enumerate(TEXTS)]
+
+
+@pytest.mark.parametrize("kind", [".csv", ".tsv", ".csv.gz", ".tsv crlf"])
+@pytest.mark.parametrize("marks", ["both", "starts", "one", "adjacent"])
+def test_no_row_vanishes_between_quotation_marks(
+    kind: str, marks: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first, last = (3, 4) if marks == "adjacent" else (3, 6)
+    rows = [row.split(",") for row in ROWS]
+    rows[first][1] = '"' + rows[first][1]
+    if marks != "one":
+        cell = 2 if marks in ("both", "adjacent") else 1
+        rows[last][cell] = rows[last][cell] + '"' if cell == 2 else '"' + rows[last][cell]
+    ending = kind.split()[0]
+    mark, line = "\t" if ".tsv" in ending else ",", "\r\n" if "crlf" in kind else "\n"
+    content = line.join([mark.join(("id", "text", "kind")), *map(mark.join, rows)]) + line
+    data = tmp_path / f"texts{ending}"
+    data.write_bytes(gzip.compress(content.encode()) if ending.endswith("gz") else content.encode())
+    assert fit(data, tmp_path / "out") == 2
+    error = capsys.readouterr().err
+    assert "line 5: " in error
+    assert "--quoting none" in error
+    assert fit(data, tmp_path / "out", "--quoting", "none", "--test-size", "0") == 0
+    assert len(rows_of(tmp_path / "out" / "predictions.csv")) == len(ROWS)
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('{"text": "a \\ud83d b", "kind": "a"}', "line 13: half of a character"),
+        ('{"text": ' + "1" * 5000 + "}", "line 13: not JSON"),
+    ],
+)
+def test_what_json_cannot_be(
+    line: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data = tmp_path / "texts.jsonl"
+    rows = [json.dumps({"text": t, "kind": "ab"[k % 2]}) for k, t in enumerate(TEXTS)]
+    data.write_text("\n".join([*rows, line]), encoding="utf-8")
+    assert fit(data, tmp_path / "out") == 2
+    assert message in capsys.readouterr().err
+
+
+def test_whole_numbers_of_json_are_whole(tmp_path: Path) -> None:
+    data, ids = tmp_path / "texts.jsonl", ["1234567.0", "1.5e+2", "1234567890123456789", "7"]
+    data.write_text(
+        "\n".join(
+            f'{{"id": {ids[k] if k < 4 else k + 20}, "text": "{t}", "kind": {k % 2}.0}}'
+            for k, t in enumerate(TEXTS)
+        ),
+        encoding="utf-8",
+    )
+    assert fit(data, tmp_path / "out", "--test-size", "0") == 0
+    rows = rows_of(tmp_path / "out" / "predictions.csv")
+    assert [row["id"] for row in rows[:4]] == ["1234567", "150", "1234567890123456789", "7"]
+    assert {row["label"] for row in rows} == {"0", "1"}

@@ -174,3 +174,77 @@ def test_all_readers_refuse_alike(labels, error, message):
     for read in (fitted, scored, drawn):
         with pytest.raises(error, match=message):
             read(labels, None)
+
+
+SPELLINGS = [
+    *[("1", "1.0"), ("1", "1,0"), ("1", "+1"), ("7", "007"), ("1", "\uff11"), ("-1", "\u22121.0")],
+    *[("True", "TRUE"), ("yes", "Yes"), ("a", " a"), ("a b", "a  b"), ("a b", "a\xa0b")],
+    *[("a", "a\u200b"), ("a", "\ufeffa"), ("a", "a\xad"), ("a", "a."), ("a b", "a\nb")],
+    *[("non-fiction", "non\u2011fiction"), ("a", "a\x07")],
+]
+DIFFERENT = ["1", "10", "1.5", "1.10", "1.1", "-2", "a b", "ab", "C", "C#", "C++", "*", "**"]
+DIFFERENT += ["alt.atheism", "news", "news/politics", "Arts & Crafts", "Crafts", "(a)", "[deleted]"]
+FEW = {"max_iter": 2, "tol": 0, "random_state": 0}
+
+
+def doubtful(read):
+    """Return the warnings of a call."""
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        read()
+    return [str(one.message) for one in told]
+
+
+@each(("one", "other"), SPELLINGS)
+def test_two_spellings_of_one_class(one, other):
+    (told,) = doubtful(lambda: fitted([one, one, other, "z"], None))
+    assert f"{one!r} (2 samples) and {other!r} (1 sample)" in told
+
+
+def test_ordinary_labels():
+    assert doubtful(lambda: fitted(DIFFERENT, "auto")) == []
+
+
+TWO = np.array(["a", "b"] * 18 + ["A", "b"] * 2, dtype=object)
+ONES = np.random.default_rng(0).random((40, 6)) + 4 * np.eye(6)[np.arange(40) % 2]
+SMALL = {"n_components": 3, "supervision_weight": 1.0, **FEW}
+MODEL = sf.SSNMFClassifier(**SMALL).fit(ONES, np.array(["a", "b"] * 20))
+DOORS = {
+    "FewLabelsClassifier": lambda y: sf.FewLabelsClassifier(**FEW).fit(ONES, y),
+    "SeededTopics": lambda y: sf.SeededTopics(**FEW).fit(ONES, y),
+    "lists": lambda y: sf.TopicSupervisedNMF(**FEW).fit(ONES, [[one] for one in y]),
+    "array of texts": lambda y: sf.SSNMFClassifier(**SMALL).fit(ONES, y.astype(str)),
+    "score": lambda y: MODEL.score(ONES, y),
+    "scorer": lambda y: sf.metrics.labeled_scorer()(MODEL, ONES, y),
+    "metric": lambda y: sf.metrics.clustering_score(ONES, y),
+    "by": lambda y: sf.topics_over_time(MODEL, ONES, ["2020-01-01", "2020-02-01"] * 20, by=y),
+    "unlabeled": lambda y: fitted(np.where(y == "a", "b", y), "a"),
+    "seeds": lambda y: sf.SeededTopics({"a": [0], "A": [1]}, **FEW).fit(ONES),
+}
+
+
+@each("door", DOORS)
+def test_every_door_tells_of_spellings_once(door):
+    (told,) = doubtful(lambda: DOORS[door](TWO))
+    assert "differ only in spelling" in told
+    assert "'a'" in told
+    assert "'A'" in told
+
+
+@each(
+    ("labels", "message"),
+    [
+        (["\\N", "a", "b"], "looks like a missing label"),
+        (["(blank)", "a", "b"], "looks like a missing label"),
+        (["N.A.", "a", "b"], "looks like a missing label"),
+        (["\u2014", "a", "b"], "looks like a missing label"),
+        (["a#n", "b#n", "n"], "contain '#'"),
+        (["a\nn", "a", "n"], "contain '.n'"),
+        (["a+b", "a", "b"], "contain '.'"),
+        (["['a', 'b']", "a", "b"], "looks like a list"),
+        (['{"choices": ["a"]}', "a", "b"], "looks like a list"),
+    ],
+)
+def test_labels_that_are_hardly_meant(labels, message):
+    with pytest.warns(UserWarning, match=message):
+        fitted(labels, "auto")

@@ -13,6 +13,7 @@ from typing import Any
 
 UNINFORMED = "rows and columns without an entry, entries that are all equal"
 IDLE = "idle components"
+LABELS = "labels"
 
 _topics: ContextVar[tuple[str, ...]] = ContextVar("quiet_topics", default=())
 _PASSED_OVER = ("ssnmf_fast", "sklearn")

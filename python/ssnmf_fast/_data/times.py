@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numbers
 import re
+import warnings
 from collections.abc import Mapping, Set
+from contextlib import suppress
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, datetime
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -36,25 +38,24 @@ _DRIFT = 0.05  # largest difference of a number of slices from a year, as a shar
 _MULTIPLE = re.compile(rf"(?:([1-9]\d{{0,5}}) )?({'|'.join(FREQUENCIES)})s?")
 _MOST_SLICES = 100_000
 Start: TypeAlias = np.datetime64 | None
-_DIGITS = re.compile(r"([1-9]\d{3})(?:(\d\d)(\d\d)(?:T?(\d\d)(\d\d)(\d\d)?)?)?(?:\.0)?")
+_YEAR, _CLOCK = r"(?:[+-]\d{3,6}|\d{4})", r"\d\d(?::\d\d(?::\d\d(?:[.,]\d+)?)?)?"
+_ZONE = r"(?:\s?(?:Z|UTC|GMT|[+-][01]\d(?::?[0-5]\d)?))?(?:\[[\w/+-]+\])?"
+_DIGITS = re.compile(
+    r"([1-9]\d{3})(?:(\d\d)(\d\d)(?:T?(\d\d)(\d\d)(\d\d)?(?:[.,]\d+)?" + _ZONE + r")?)?(?:\.0)?",
+    re.IGNORECASE,
+)
 _ISO = re.compile(
-    r"(\d{4}-\d\d(?:-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?)?)?)(?:Z|[+-]\d\d:?\d\d)?"
+    rf"({_YEAR}(?:-\d\d)?)|({_YEAR}-\d\d-\d\d(?:[T ]{_CLOCK})?){_ZONE}", re.IGNORECASE
 )
 _WEEK = re.compile(r"(\d{4})-?W(\d\d)(?:-?(\d))?")
 _QUARTER = re.compile(r"(?:Q([1-4])[ /-]?)?(\d{4})(?(1)|[ /-]?Q([1-4]))", re.IGNORECASE)
 _DATES = "dates such as 2004-12-26, 20041226, datetime64 or datetime.date"
-
-# Orders of the numbers of a date such as 01/02/2003 or 01/02/03; the first that fits is used.
-_ORDERS = {"month": "mdy", "day": "dmy", "year": "ymd"}
-_ZONE = re.compile(
-    r"(:\d\d(?:\.\d+)?(?:\s?[AP]M)?)\s?(?:Z|UTC|GMT|[+-]\d\d:?\d\d)(?:\s\(\w+\))?", re.IGNORECASE
+_WORD = re.compile(r"[^\W\d_]{3,}")
+# Zones, which are ignored, after the time of a date that is not ISO.
+_NAMED_ZONE = re.compile(
+    r"(:\d\d(?:\.\d+)?(?:\s?[AaPp][Mm])?)\s?(?:Z|[+-]\d{2}(?::?\d\d)?|UTC|GMT|[ECMP][SD]T|CES?T)\b"
+    r"(?:\s\(\w+\))?"
 )
-_PARTS = re.compile(
-    r"\d\d?:\d\d(?P<seconds>:\d\d)?(?P<fraction>\.\d+)?(?P<half>\s?[AP]M)?"
-    r"|(?P<number>\d+)(?P<th>st|[nr]d|th)?|(?P<word>[^\W\d_]+)",
-    re.IGNORECASE,
-)
-_WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,18 +174,22 @@ def read_times(
         texts = [_as_text(value) for value in values.tolist()]
         known: dict[str, Any] = {text: _read_iso(text) for text in set(texts)}
         others = [text for text in dict.fromkeys(texts) if text and known[text] is None]
-        if others:
+        if others and len(others) == sum(map(bool, known)):  # all are in one form
             which = f"{name}[{texts.index(others[0])}] is {short(others[0])}, not an ISO date"
             with require_package(f"{which} such as 2004-12-26; pandas, for others,", TABLES_HINT):
                 import pandas  # noqa: F401
-            dates, first = _decide(others, name, first)
+            dates, first = _read_others(others, name, first)
             known.update(zip(others, dates, strict=True))
         read = np.array([known[text] for text in texts], dtype="datetime64[s]")
     else:
         raise TypeError(f"{name} have dtype {values.dtype}; expected {_DATES}.")
     for place in np.flatnonzero(np.isnat(read))[:1]:
         value = values[place] if values.dtype.kind == "M" else values.tolist()[place]
-        problem = f"is {short(value)}, which is not a date; expected {_DATES}"
+        problem = (
+            f"is {short(value)}, which is not a date; expected {_DATES}, or texts that all have "
+            f"the form of the first. pandas.to_datetime({name}, format=...) reads other forms, and "
+            "in the command --time-format"
+        )
         if is_missing(value) or not str(value).strip():
             problem = "is missing; leave out documents without a time"
         elif re.fullmatch(r"[\d.]+", str(value)):
@@ -196,105 +201,81 @@ def read_times(
     return Times(np.asarray(read), first)
 
 
-def _as_text(value: object) -> str:
+def _as_text(value: Any) -> str:
     """Return a time in ISO form, or as written; empty if it is missing or not a time."""
     if isinstance(value, bool) or is_missing(value):
         return ""
-    if isinstance(value, numbers.Real):
-        return f"{value:.0f}" if float(value).is_integer() else ""
+    if isinstance(value, (int, float, np.integer, np.floating)):
+        return str(int(value)) if value > 0 and value % 1 == 0 else ""
     if hasattr(value, "to_timestamp"):  # a period of pandas
-        value = value.to_timestamp()
-    return str(value).strip()
+        value = np.datetime64(value.asfreq("s", how="start").ordinal, "s")
+    return str(value).strip().replace("\u2212", "-")
 
 
 def _read_iso(text: str) -> np.datetime64 | None:
     """Return the time of digits, an ISO text without its zone, a week or a quarter, or None."""
     try:
+        if match := _ISO.fullmatch(text):
+            iso = (match[1] or match[2]).upper().lstrip("+").replace(",", ".")
+            return np.datetime64(iso, "s")
         if match := _DIGITS.fullmatch(text):
             parts = [part for part in match.groups() if part]
             clock = f"T{':'.join(parts[3:])}" if parts[3:] else ""
             return np.datetime64("-".join(parts[:3]) + clock, "s")
+        if re.fullmatch(r"\d{4}-\d{3}", text):
+            return np.datetime64(datetime.strptime(text, "%Y-%j"), "s")
         if match := _WEEK.fullmatch(text):
             return np.datetime64(date.fromisocalendar(*(int(part or 1) for part in match.groups())))
         if match := _QUARTER.fullmatch(text):
             return np.datetime64(f"{match[2]}-{3 * int(match[1] or match[3]) - 2:02d}", "s")
-        return np.datetime64(match[1], "s") if (match := _ISO.fullmatch(text)) else None
+        return None
     except ValueError:  # such as a 13th month
         return None
 
 
-def _decide(texts: list[str], name: str, known: str) -> Times:
-    """Return the times in texts that are not ISO, with the order that fits all of them."""
-    bare = np.array([_ZONE.sub(r"\1", text) for text in texts], dtype=object)
-    read = {order: _read_in(order, bare) for order in (_ORDERS if known == "any" else [known])}
-    fitting = [order for order, times in read.items() if not np.isnat(times).any()]
+def _read_others(texts: list[str], name: str, known: str) -> Times:
+    """Return times of one form that pandas recognizes, or NaT, and what comes first in them."""
+    orders = [known] if known in ("month", "day") else ["month", "day"]
+    # As strptime writes them: 26-FEB-1987 is 26-Feb-1987.
+    plain = [_WORD.sub(lambda word: word[0].capitalize(), _NAMED_ZONE.sub(r"\1", t)) for t in texts]
+    read = {order: _read_in(order, plain) for order in orders}
+    fitting = [order for order in orders if not np.isnat(read[order]).any()]
     if not fitting:
-        wrong = {order: int(np.isnat(times).argmax()) for order, times in read.items()}
-        for order, k in wrong.items():
-            if all(np.isnat(_read_in(other, bare[[k]])).any() for other in _ORDERS):
-                return Times(read[order], known)
-        why = ", ".join(f"{o} first does not fit {short(texts[k])}" for o, k in wrong.items())
-        raise ValueError(
-            f"{name} are not all in {'one order' if known == 'any' else 'the order of the fit'}: "
-            f"{why}. Give dates such as 2004-12-26, as pandas.to_datetime returns them."
-        )
-    times = read[fitting[0]]
-    days = times.astype("datetime64[D]")
-    differing = [(o, int(k)) for o in fitting[1:] for k in np.flatnonzero(read[o] != times)]
-    for other, k in differing[:1]:
+        return Times(max(read.values(), key=lambda times: np.isnat(times).argmax()), known)
+    times, other = read[fitting[0]], read[fitting[-1]]
+    differing = np.flatnonzero(times != other)
+    for k in differing[:1]:
         warn_user(
-            f"All of {name} fit {' and '.join(f'{order} first' for order in fitting)}. They are "
-            f"read {fitting[0]} first, {short(texts[k])} as {days[k]}. If that is wrong, give what "
-            f"pandas.to_datetime({name}, {other}first=True) returns.",
+            f"All of {name} fit month and day first. They are read month first, {short(texts[k])} "
+            f"as {times[k].astype('datetime64[D]')}. If that is wrong, give what "
+            f"pandas.to_datetime({name}, dayfirst=True) returns.",
             UserWarning,
         )
-    late = np.flatnonzero(times > np.datetime64("now")).tolist()
-    for k in [k for k in late if not re.search(r"\d{4}", texts[k])][:1]:
-        read_as = f"read as 1969 to 2068: {short(texts[k])} in {name} as {days[k]}"
-        warn_user(f"Years of two digits are {read_as}. Give years of four digits.", UserWarning)
-    return Times(times, fitting[0] if differing or len(fitting) == 1 else "any")
+    return Times(times, fitting[0] if len(differing) or len(fitting) < len(orders) else known)
 
 
-def _read_in(order: str, texts: Array) -> Array:
-    """Return the times in texts of one order, up to the first in another order; then NaT."""
+def _read_in(order: str, texts: list[str]) -> Array:
+    """Return the times in texts of the form of the first; NaT for others."""
     import pandas
+    from pandas.tseries.api import guess_datetime_format
 
+    day, year_first = order == "day", re.match(r"\d{4}", texts[0]) is not None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that the first date shows the order of its parts
+        # In the morning, perhaps of a year that nanoseconds reach: pandas knows these forms only.
+        first = re.sub(r"(?i)pm\b", "AM", texts[0])
+        guesses = (
+            guess_datetime_format(text, dayfirst=day and not year_first)
+            for text in (first, re.sub(r"\b\d{4}\b", "2004", first))
+        )
+        form = next(filter(None, guesses), "None")
     read = np.full(len(texts), "NaT", dtype="datetime64[s]")
-    while (rest := np.flatnonzero(np.isnat(read))).size:
-        form = _form(texts[rest[0]], _ORDERS[order])
-        if form is None:
-            break
-        times = pandas.to_datetime(pandas.Series(texts[rest]), format=form, errors="coerce")
-        read[rest] = times.to_numpy().astype("datetime64[s]")
-        if np.isnat(read[rest[0]]):
-            break
+    words = set(re.findall(r"[^\W\d_]+", re.sub("%.", " ", form)))
+    other = "%m" in form and not year_first and (form.find("%d") < form.find("%m")) != day
+    if words <= {"at", "of", "T"} and not other:  # pandas takes BC, and the other order if needed
+        found = pandas.to_datetime(pandas.Series(texts), format=form, errors="coerce")
+        read[:] = found.to_numpy().astype("datetime64[s]")
+        with suppress(ValueError):
+            for k in np.flatnonzero(np.isnat(read)):  # perhaps beyond the nanoseconds of pandas
+                read[k] = datetime.strptime(texts[k], form)
     return read
-
-
-def _form(text: str, order: str) -> str | None:
-    """Return the format of a date for strptime; None if it is not a date in the order."""
-    parts = list(_PARTS.finditer(text))
-    numbers = "".join("Y" if len(p["number"]) == 4 else "n" for p in parts if p["number"])
-    words = [p["word"].lower() for p in parts if p["word"]]
-    months = [word for word in words if word[:3] not in (*_WEEKDAYS, "of", "t")]
-    # By the numbers (those with four digits are years) and the number of named months.
-    known = {"nnn 0": order, "nnY 0": order.replace("y", "Y") if order[2] == "y" else None}
-    known |= {"Ynn 0": "Ymd", "Yn 0": "Ym", "nY 0": "mY"}
-    known |= {"Y 1": "Y", "nY 1": "dY", "Yn 1": "Yd", "nn 1": "dy"}
-    letters = known.get(f"{numbers} {len(months)}")
-    if letters is None or "%" in text:
-        return None
-    left = iter(letters)
-
-    def directive(part: re.Match[str]) -> str:
-        if part["number"]:
-            return f"%{next(left)}{part['th'] or ''}"
-        if part["word"]:
-            kind = "ab" if len(part["word"]) == 3 else "AB"
-            word = part["word"].lower()
-            return word if word in ("of", "t") else f"%{kind[word[:3] not in _WEEKDAYS]}"
-        clock = "%I:%M" if part["half"] else "%H:%M"
-        clock += ":%S" * bool(part["seconds"]) + ".%f" * bool(part["fraction"])
-        return clock + (part["half"] or "")[:-2] + "%p" * bool(part["half"])
-
-    return _PARTS.sub(directive, text)

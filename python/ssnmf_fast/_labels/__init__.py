@@ -14,8 +14,11 @@ from .._data.arrays import is_missing as is_missing
 from ._classes import ClassLabels as ClassLabels
 from ._classes import Targets as Targets
 from ._classes import label_vector as label_vector
-from ._classes import missing_words as missing_words
 from ._classes import unmask_labels as unmask_labels
+from ._doubts import doubts as doubts
+from ._doubts import label_key as label_key
+from ._doubts import parse_list as parse_list
+from ._doubts import warn_of_doubts as warn_of_doubts
 from ._several import Indicators as Indicators
 from ._several import LabelLists as LabelLists
 from ._several import RealTargets as RealTargets

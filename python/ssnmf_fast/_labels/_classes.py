@@ -2,8 +2,7 @@
 
 None, NaN, NaT, pandas.NA and masked values are missing, and the value `unlabeled` of the caller.
 "auto" means -1, as in scikit-learn's semi-supervised estimators, but labels that are exactly -1 and
-1 are two classes (as in scikit-learn's checks of classifiers), with a warning.  Classes such as
-"NA" or the text "-1" cause a warning, too.
+1 are two classes (as in scikit-learn's checks of classifiers), with a warning.
 
 Labels that are equal in Unicode form NFC are one class, which has the name given first.
 """
@@ -11,8 +10,8 @@ Labels that are equal in Unicode form NFC are one class, which has the name give
 from __future__ import annotations
 
 import numbers
-import re
-from collections.abc import Hashable, Iterable
+from collections import Counter
+from collections.abc import Hashable
 from functools import cached_property
 from typing import Any
 
@@ -24,13 +23,9 @@ from .._common.arrays import Array
 from .._common.text import as_first_given, nfc, short
 from .._common.warn import warn_user
 from .._data.arrays import as_array, is_missing
+from ._doubts import warn_of_doubts
 
-_MEAN_MISSING = frozenset(
-    {"", "-", "--", "?", "<na>", "#n/a", "#na", "n/a", "na", "nan", "-nan", "nat", "none", "null"}
-    | {"missing", "unknown", "unlabeled", "unlabelled"}  # codespell:ignore unlabelled
-)
 _KINDS: Any = (("text", str), ("bool", (bool, np.bool_)), ("number", numbers.Real))
-_MINUS_ONE = re.compile(r"[-\u2212]1(\.0*)?")  # NumPy turns -1 next to text into this
 
 
 class Targets:
@@ -70,8 +65,10 @@ class ClassLabels(Targets):
                 f"{name} holds bytes; expected text or integers. Give {name}.astype(str)."
             )
         self.classes = np.unique(self.known) if known_classes is None else known_classes
-        if known_classes is None:
-            warn_of_missing_words(self.classes.tolist(), marker, name)
+        if self.known.dtype.kind in "UO" or earlier:
+            found = Counter(self.known.tolist())
+            if known_classes is None or not found.keys() <= set(earlier):
+                warn_of_doubts(found, name, None if earlier else marker, earlier)
 
     def check_fit(self) -> None:
         super().check_fit()
@@ -175,25 +172,6 @@ def is_text(labels: Array) -> bool:
     if labels.dtype.kind == "O":
         return all(isinstance(label, str) for label in labels.tolist())
     return labels.dtype.kind in "US"
-
-
-def warn_of_missing_words(classes: Iterable[Any], marker: object, name: str = "y") -> None:
-    """Warn about a class that looks like a missing label, unless the marker excludes it."""
-    settled = is_missing(marker) or (isinstance(marker, str) and marker != "auto")
-    found = [] if settled else missing_words(classes)
-    if found:
-        word = short(found[0])
-        warn_user(
-            f"{name} has the class {word}, which looks like a missing label. If it is one, pass "
-            f"unlabeled={word}, or None in its place; if it is a class, unlabeled=None.",
-            UserWarning,
-        )
-
-
-def missing_words(labels: Iterable[Any]) -> list[Any]:
-    """Return text labels that look like a missing label, such as "NA" or "-1"."""
-    words = ((one, one.strip().lower()) for one in labels if isinstance(one, str))
-    return [one for one, word in words if word in _MEAN_MISSING or _MINUS_ONE.fullmatch(word)]
 
 
 def unlabeled_samples(

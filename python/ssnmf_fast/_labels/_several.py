@@ -13,7 +13,8 @@ import scipy.sparse as sp
 from .._common.arrays import Array, Matrix
 from .._common.text import as_first_given, listed, nfc, short
 from .._data.arrays import as_array, is_missing, read_csr
-from ._classes import ClassLabels, Targets, refuse_lists, unmask_labels, warn_of_missing_words
+from ._classes import ClassLabels, Targets, refuse_lists, unmask_labels
+from ._doubts import warn_of_doubts
 
 _LISTS = (list, tuple, set, frozenset, np.ndarray)
 
@@ -53,6 +54,9 @@ class Indicators(Targets):
         self._matrix = matrix
         names = getattr(y, "columns", None)  # of a data frame
         self.classes = np.arange(matrix.shape[1]) if names is None else names_array(names)
+        if names is not None and n_labels is None:
+            sums = np.asarray((self._matrix == 1).sum(axis=0)).ravel().tolist()
+            warn_of_doubts(dict(zip(names, sums, strict=True)), "y", None, several=True)
 
     @property
     def known(self) -> Array:
@@ -113,8 +117,9 @@ class LabelLists:
             self.order: Array = np.arange(len(self.names))
         elif getattr(y, "ndim", 1) == 1 and any(map(_is_list, y)):
             self._name([_read_list(i, entry) for i, entry in enumerate(y)], given)
+            counts = dict(zip(self.names.tolist(), self.members.sum(axis=0).tolist(), strict=True))
             if given is None:
-                warn_of_missing_words(self.names.tolist(), marker)
+                warn_of_doubts(counts, "y", marker, several=True)
         else:
             self.multilabel = False
             labels = ClassLabels(y, marker, given)

@@ -66,6 +66,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         redirect_stderr(cast(Any, _Printed(sys.stderr or nowhere))),
     ):
         warnings.simplefilter("default")
+        # The command names its options in place of these.
+        of_labels = r"(y|labels|truth) has (the class|classes that|\d+ of \d+ classes) "
+        warnings.filterwarnings("ignore", message=of_labels)
         warnings.showwarning = lambda message, *_, **__: _print_line("warning", str(message))
         try:
             parser = build_parser()

@@ -9,6 +9,7 @@ import warnings
 from argparse import Namespace
 from contextlib import closing
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 import numpy as np
@@ -127,6 +128,8 @@ def _read_times(options: Namespace, data: Table | Source, n_samples: int) -> Tim
     values = read_values(options.time, data, n_samples)
     is_column = isinstance(data, Table) and options.time in data.frame
     try:
+        if options.time_format is not None:
+            values = [one and datetime.strptime(str(one), options.time_format) for one in values]
         times = read_times(values, options.time if is_column else "date")
         cut(times.values, options.freq or "month", "dates", least=1)  # fails now, not after the fit
         return times

@@ -21,7 +21,7 @@ import numpy.typing as npt
 from .._common.arrays import Array
 from .._common.optional import require_package
 from .._common.text import as_first_given, nfc, short
-from .._labels import indicator_matrix, is_missing, missing_words
+from .._labels import doubts, indicator_matrix, is_missing, label_key, parse_list
 from .._persist.texts import strip_markup
 from ._read import (
     Source,
@@ -44,7 +44,12 @@ SAMPLE = "sample"  # the column with the number of a sample, in tables of sample
 _COLUMN = "label"  # of a table to fill in, if the labels of the data are in a file
 _FEW, _MANY = 20, 100  # labeled samples: a few may all have different classes
 _HALF, _MOSTLY = 0.5, 0.9  # share with a label that no other sample has
-_SEPARATORS = (";", "|", ",")
+_ADVICE = {
+    "spelling": "if they are one class, write it in one way",
+    "missing": "if it is one, give --unlabeled {}",
+    "list": "give a JSON list of texts or numbers for several labels",
+    "joined": "if they are several labels, give --label-separator {}",
+}
 _COMPARED = 500  # characters of a text
 
 
@@ -142,22 +147,24 @@ def parse_labels(
 
 def _split_labels(value: Any, separator: str | None, absent: Collection[str] = ()) -> list[str]:
     """Return the labels of one sample as written, without those that mean "no label"."""
-    parts = value if isinstance(value, list) else [value]
-    if separator is not None and isinstance(value, str):
-        parts = value.split(separator)
+    parts = parse_list(value) if isinstance(value, str) else value
+    if not isinstance(parts, list):
+        parts = [value]
+        if separator is not None and isinstance(value, str):
+            parts = value.split(separator.replace(r"\n", "\n"))
     texts = [str(part).strip() for part in parts if not is_missing(part)]
     return [text for text in texts if nfc(text) not in absent]
 
 
-def warn_of_labels(labels: SampleLabels, option: str, separator: str | None) -> None:
-    """Warn about a wrong column, a missing separator, and texts that mean "no label".
+def warn_of_labels(labels: SampleLabels, options: Namespace) -> None:
+    """Warn about a wrong column, and about labels that are hardly meant.
 
     A column that is surely wrong raises UsageError, as a fit with that many classes takes minutes.
-    `option` is the value of --labels.
     """
+    option = options.labels
     occurs = Counter(name for names in labels.each for name in names)
     alone = sum(all(occurs[name] == 1 for name in names) for names in labels.each if names)
-    count, names = int(labels.known.sum()), labels.names
+    count = int(labels.known.sum())
     if count > _FEW and alone > _HALF * count:
         unique = (
             f"{alone} of the {count} labeled samples in {option!r} have a label that no other has, "
@@ -167,20 +174,13 @@ def warn_of_labels(labels: SampleLabels, option: str, separator: str | None) -> 
             right = "name the column of the labels with --labels"
             raise UsageError(f"{unique}; {right}, or label several samples of each class")
         warn(f"{unique}; is it the column of the labels?")
-    for mark in _SEPARATORS if separator is None and not labels.several else ():
-        split = {name: {part.strip() for part in name.split(mark)} for name in names}
-        joined = [name for name, parts in split.items() if len(parts) > 1]
-        parts = Counter(part for parts in split.values() for part in parts)
-        if any(part and parts[part] > 1 for name in joined for part in split[name]):
-            warn(
-                f"{len(joined)} of the {len(names)} classes contain {mark!r}, such as "
-                f"{joined[0]!r}; if they are several labels, give --label-separator {mark!r}"
-            )
-            break
-    for name in missing_words(names):
-        wrong = f"of the class {name!r}, which looks like a missing label"
-        mend = f"if it is one, give --unlabeled {shlex.quote(name)}"
-        warn(f"{occurs[name]} samples are {wrong}; {mend}")
+    for kind, wrong, word in doubts(occurs, map(nfc, options.unlabeled or ())):
+        if kind == "joined" and (labels.several or options.label_separator is not None):
+            continue
+        mark = shlex.quote((word or "").replace("\n", r"\n"))
+        of = f"{occurs[word]} samples are of"
+        who = of if kind == "missing" else f"labels in {option!r} have"
+        warn(f"{who} {wrong}; {_ADVICE[kind].format(mark)}")
 
 
 def column_to_fill(labels: str) -> str:
@@ -220,7 +220,7 @@ def _add_more_labels(
                 raise UsageError(f"{place}: {sample}")
             if sample in places:
                 earlier, later = (
-                    {*map(nfc, _split_labels(one, options.label_separator))}
+                    {*map(label_key, _split_labels(one, options.label_separator))}
                     for one in (merged[sample], value)
                 )
                 if earlier != later:
@@ -237,37 +237,46 @@ def _match_samples(
     filled: Table, data: Table | Source, options: Namespace, count: int
 ) -> list[int | str]:
     """Return for every row of a filled table its sample, or why there is none."""
-    name, samples = SAMPLE, {str(k): k for k in range(count)}
-    texts, written = [], [None] * len(filled.frame)
+    keys: dict[str, tuple[Any, dict[str, int]]]
+    keys = {SAMPLE: (label_key, {str(k): k for k in range(count)})}
+    blank: list[Any] = [None] * len(filled.frame)
+    texts, written = [], blank
     if isinstance(data, Table):
         others = options.labels, options.time
         column = find_text_column(data, options.text, *others)
         ids = find_ids(data, options.id, column, *others)
         if ids is not None and ids[0] in filled.frame:
-            by_id = {nfc(str(one)): sample for sample, one in enumerate(ids[1])}
-            name, samples = (ids[0], by_id) if len(by_id) == count else (name, samples)
+            for key_of in (lambda one: nfc(str(one)), label_key):
+                by_id = {key_of(one): sample for sample, one in enumerate(ids[1])}
+                if len(by_id) == count:
+                    keys = {ids[0]: (key_of, by_id), SAMPLE: keys[SAMPLE]}
         if column in filled.frame:
             texts, written = data.column(column), filled.column(column)
+    # Spreadsheets change ids such as 00020: the number of the sample and its text are left.
+    names = [name for name in keys if name in filled.frame] or [SAMPLE]
 
     def plain(text: object) -> str:
         """Return only ASCII letters and digits, which programs do not change."""
         return re.sub(r"[^0-9A-Za-z]+", "", "" if text is None else nfc(str(text)))[:_COMPARED]
 
-    keys = filled.column(name) if name in filled.frame else [""] * len(filled.frame)
-    matches: list[int | str] = []
-    for key, other in zip(keys, written, strict=True):
+    def find(name: str, key: object, other: object) -> int | str:
         key = str("" if key is None else key).strip()
-        sample = samples.get(nfc(key))
+        key_of, samples = keys[name]
+        sample = samples.get(key_of(key))
         if sample is None:
-            matches.append(f"{data} has no sample whose {name} is {short(key)}")
-            continue
+            return f"{data} has no sample whose {name} is {short(key)}"
         text = "" if not texts or texts[sample] is None else str(texts[sample])
         if texts and plain(other) not in (plain(text), plain(strip_markup(text))):
             same = "it must be the table from which the samples were suggested"
-            matches.append(f"the text is not that of sample {sample} of {data}; {same}")
-        else:
-            matches.append(sample)
-    return matches
+            return f"the text is not that of sample {sample} of {data}; {same}"
+        return sample
+
+    found = []
+    for name in names if texts else names[:1]:
+        given = filled.column(name) if name in filled.frame else blank
+        found.append([find(name, *pair) for pair in zip(given, written, strict=True)])
+    ways = zip(*found, strict=True)
+    return [next((one for one in way if isinstance(one, int)), way[0]) for way in ways]
 
 
 SEEDS_EXAMPLE = '{"space": ["orbit", "nasa"], "sport": {"game": 2, "team": 1}}'

@@ -328,11 +328,14 @@ def choose_model(options: Namespace) -> Model:
     default = "seeded" if seeded else "few-labels" if options.labels else "nmf"
     model = MODELS[options.model or default]
     needs = {"labels": model.guided and "seeds" not in model.options}
-    needs |= {"time": model.dated or options.freq is not None, "seeds": "seeds" in model.options}
+    of_time = next((name for name in ("freq", "time_format") if getattr(options, name)), None)
+    needs |= {"time": model.dated or of_time is not None, "seeds": "seeds" in model.options}
     for name, needed in needs.items():
         if needed and not getattr(options, name):
             hint = _NEEDED.get(name, "; without labels use --model nmf")
-            who = "--freq" if name == "time" and not model.dated else f"--model {model.name}"
+            who = f"--model {model.name}"
+            if name == "time" and of_time is not None and not model.dated:
+                who = f"--{of_time.replace('_', '-')}"
             raise UsageError(f"{who} needs --{name}{hint}")
     for name in dict.fromkeys(name for other in MODELS.values() for name in other.options):
         if name not in (*model.options, "freq") and getattr(options, name) is not None:
@@ -372,7 +375,7 @@ def check_labels(model: Model, labels: SampleLabels | None, options: Namespace) 
     """Raise UsageError for labels that the model cannot take; warn about unlikely labels."""
     if labels is None:
         return
-    warn_of_labels(labels, options.labels, options.label_separator)
+    warn_of_labels(labels, options)
     if not model.guided:
         return  # labels that a model is not fitted to only color the report
     if labels.several and "label_separator" not in model.options:

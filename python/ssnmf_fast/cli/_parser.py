@@ -218,6 +218,8 @@ _COMMON = f"""
     for -)
 --encoding ENCODING=utf-8: encoding of DATA and of all other text files
 --delimiter CHARACTER: character between cells, such as ';' (default: comma; tab for .tsv)
+--quoting csv|none: whether quotation marks enclose cells, or are part of texts (default: csv, if
+    they join no lines that look like rows)
 [output]
 --json: print only a summary, as JSON, on standard output
 --quiet: print only errors{_DEBUG}"""
@@ -269,6 +271,7 @@ per class.
 --test-size FRACTION: share of the labeled samples held out for the score, 0 for none (default: 0
     for few-labels, which validates, 0.2 for others)
 --time COLUMN: column with the dates (2004-12-26, 20041226, ...), or a file with one date per line
+--time-format FORMAT: format of the dates for Python's strptime, such as %%d.%%m.%%y
 --freq {"|".join(FREQUENCIES)}|SLICES: length of the slices of time, also '2 weeks' or '6 hours',
     or their number (default: month)
 --method auto|neighbors|tied|nmf|tensor: how to find topics: from texts and their neighbors in the

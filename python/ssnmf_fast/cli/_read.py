@@ -17,6 +17,7 @@ from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from functools import partial
 from inspect import signature
 from itertools import chain, islice
@@ -72,6 +73,8 @@ _SAVE = (
     "as JSON Lines (Python: a line json.dumps(row) for each row)"
 )
 _BINARY = (b"PK\3\4", b"PAR1", b"ARROW1", b"\xd0\xcf\x11\xe0", b"\x1f\x8b", b"%PDF")
+_LINE = re.compile(r"\r\n?|\n")
+_MOST_DIGITS = 25  # of a whole number in JSON; decimal has 28
 _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 _HEAD = 8  # bytes of a file that show whether it is binary
 _LARGEST_FIELD = 2**31 - 1
@@ -93,6 +96,7 @@ class Source:
     kind: str
     encoding: str
     delimiter: str
+    quoting: str | None = None  # "csv" or "none"; None: "csv" if no row can be lost
 
     def __str__(self) -> str:
         return "standard input" if self.path is None else str(self.path)
@@ -103,7 +107,7 @@ class Source:
 
 
 def find_source(options: Namespace) -> Source:
-    """Return the source for the options data, format, encoding and delimiter."""
+    """Return the source for the options data, format, encoding, delimiter and quoting."""
     path = None if options.data == STANDARD else Path(options.data)
     kind, known = options.format and f".{options.format}", (*TABLES, *MATRICES)
     if path is not None:
@@ -120,10 +124,13 @@ def find_source(options: Namespace) -> Source:
             raise UsageError(f"{path}: {wrong}; {_SAVE}, or name its format with --format")
         kind = kind or ending
     kind = kind or ".csv"
-    if options.delimiter is not None and kind not in _DELIMITERS:
-        read = f"{options.data} is read as {kind[1:]}"
-        raise UsageError(f"--delimiter is only used for .csv and .tsv; {read}")
-    return Source(path, kind, options.encoding, options.delimiter or _DELIMITERS.get(kind, ","))
+    quoting = getattr(options, "quoting", None)
+    for name, given in (("delimiter", options.delimiter), ("quoting", quoting)):
+        if given is not None and kind not in _DELIMITERS:
+            read = f"{options.data} is read as {kind[1:]}"
+            raise UsageError(f"--{name} is only used for .csv and .tsv; {read}")
+    delimiter = options.delimiter or _DELIMITERS.get(kind, ",")
+    return Source(path, kind, options.encoding, delimiter, quoting)
 
 
 def _open_binary(path: Path) -> BinaryIO:
@@ -295,10 +302,14 @@ def _read_json(file: TextIO, source: Source) -> Iterator[tuple[int, dict[str, An
             continue
         hint = f"; {_SAVE}" if line.lstrip().startswith("[") else ""
         try:
-            row = json.loads(line)
-            if "\\ud" in line.lower():  # perhaps half of a pair of surrogates, which is no text
+            whole = ".0" in line or "e+" in line or "E+" in line  # a reader in Python is slow
+            row = json.loads(line, parse_float=_read_number if whole else None)
+            if "\\u" in line and "\\ud" in line.lower():
                 json.dumps(row, ensure_ascii=False).encode()
-        except ValueError as error:
+        except UnicodeEncodeError as error:
+            wrong = "half of a character of two parts (\\ud800 to \\udfff), which no file can hold"
+            raise UsageError(f"{source}, line {number}: {wrong}; leave it out") from error
+        except ValueError as error:  # also of numbers with thousands of digits
             raise UsageError(f"{source}, line {number}: not JSON ({error}){hint}") from error
         except RecursionError as error:
             raise UsageError(f"{source}, line {number}: lists or objects too deep") from error
@@ -307,32 +318,58 @@ def _read_json(file: TextIO, source: Source) -> Iterator[tuple[int, dict[str, An
         yield number, row
 
 
+def _read_number(text: str) -> int | float:
+    """Return a whole number as such: pandas writes columns of integers with gaps as floats."""
+    number = Decimal(text)
+    whole = abs(number.adjusted()) <= _MOST_DIGITS and number % 1 == 0
+    return int(number) if whole else float(text)
+
+
 def _read_delimited(file: TextIO, source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield lines and rows after the header."""
     csv.field_size_limit(_LARGEST_FIELD)
     head = file.readline()
     if named := _SEPARATOR.fullmatch(head):
         source, head = replace(source, delimiter=named[1]), "\n"
-    reader = csv.reader(chain([head], file), delimiter=source.delimiter, skipinitialspace=True)
+    quoting = csv.QUOTE_NONE if source.quoting == "none" else csv.QUOTE_MINIMAL
+    form: Any = {"delimiter": source.delimiter, "skipinitialspace": True, "quoting": quoting}
+    reader = csv.reader(chain([head], file), **form)
     names = [name.strip() for name in next((row for row in reader if not _is_blank(row)), [])]
     twice = [name for k, name in enumerate(names) if name and name in names[:k]]
     if twice:
         wrong = f"{source}, line {reader.line_num}: two columns are called {twice[0]!r}"
         raise UsageError(f"{wrong}; give them different names ({MATRIX_HINT})")
-    first = reader.line_num + 1
+    first, mark, among = reader.line_num + 1, source.delimiter, len(names) - 1
+    quoted, doubtful = source.quoting is not None, ""
     for row in reader:
-        if len(names) == 1 or not _is_blank(row):
+        last = reader.line_num
+        if (row and row[0].strip()) or len(row) > 1 or among == 0:
             row = row or [""]
             if len(row) != len(names):
-                hint, last = delimiter_hint(source, names), reader.line_num
+                hint = delimiter_hint(source, names)
                 if not hint and last > first:
-                    hint = f". The row continues to line {last}: is a quotation mark left open?"
+                    hint = f". The row continues to line {last}: is a quotation mark left open? "
+                    hint += "If they are part of texts, give --quoting none"
                 hint = hint or ". A cell that holds the delimiter needs quotation marks"
                 cells = f"{len(row)} cell{'s' * (len(row) != 1)}"
-                wrong = f"line {first}: {cells} between delimiters {source.delimiter!r}"
+                wrong = f"line {first}: {cells} between delimiters {mark!r}"
                 raise UsageError(f"{source}, {wrong}; the first line names {len(names)}{hint}")
+            if last > first:
+                lines = _LINE.split(mark.join(row).rstrip("\r\n"))
+                if any(line.count(mark) != among for line in lines):
+                    quoted = True
+                elif len(lines) > 1 and not doubtful:
+                    doubtful = f"{source}, line {first}: the row continues to line {last}, but "
+                    doubtful += "each of these lines looks like a row"
+            elif not quoted:  # does a cell hold the delimiter?
+                quoted = mark.join(row).count(mark) != among
             yield first, dict(zip(names, row, strict=True))
-        first = reader.line_num + 1
+        first = last + 1
+    if doubtful and source.quoting is None:
+        mend = "if quotation marks are part of the texts, give --quoting none"
+        if not quoted:
+            raise UsageError(f"{doubtful}; {mend}; if cells have line breaks, --quoting csv")
+        warn(f"{doubtful}; {mend}")
 
 
 def _is_blank(row: list[str]) -> bool:

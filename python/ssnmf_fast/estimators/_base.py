@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, wraps
 from inspect import Parameter, Signature, signature
+from itertools import count, islice
 from types import FunctionType
 from typing import Any, ClassVar, TypeVar
 
@@ -454,9 +455,10 @@ class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
         return topics.named(self._topic_names()) if hasattr(self, "topic_names_") else topics
 
     def _topic_names(self) -> list[str]:
-        """Return the names of the topics; free topics are "free0", "free1", ..."""
+        """Return the names of the topics; free topics are "free0", ..., but no name is repeated."""
         named = [str(name) for name in self.topic_names_.tolist()]
-        return named + [f"free{k}" for k in range(self.n_components_ - len(named))]
+        free = (name for k in count() if (name := f"free{k}") not in named)
+        return [*named, *islice(free, self.n_components_ - len(named))]
 
     def to_pyldavis(self, X: DataLike, feature_names: VectorLike = None) -> dict[str, Any]:
         """Return the arguments of ``pyLDAvis.prepare``.

@@ -90,7 +90,7 @@ class DynamicTopics(FactorizationBase):
     between_slices_ : float
         Share of the variance of the documents' topics that lies between slices (intraclass
         correlation); with "auto", for the topics of "neighbors".
-    date_order_ : {"month", "day", "year", "any"}
+    date_order_ : {"month", "day", "any"}
         What comes first in dates such as "01/02/2003"; "any" if all had other formats.
     representation_ : ndarray, shape (n, r)
         Coefficients of the documents; deleted when :meth:`partial_fit` updates the model.

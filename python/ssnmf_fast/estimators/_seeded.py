@@ -16,11 +16,11 @@ from scipy.special import softmax
 from .._common.arrays import Array, LabelsLike, LossName, Matrix, Solver, VectorLike
 from .._common.saved import Saved
 from .._common.text import listed, nfc, short
-from .._common.warn import warn_user
+from .._common.warn import LABELS, quietly, warn_user
 from .._data import border
 from .._data.arrays import DataLike
 from .._data.threads import one_blas_thread
-from .._labels import ClassLabels, names_array, sorting
+from .._labels import ClassLabels, names_array, sorting, warn_of_doubts
 from .._linalg.operators import unit_rows
 from .._models.factorize import Factorization, factorize
 from .._solver.starts import FILLER, roots
@@ -342,7 +342,7 @@ class SeededTopics(NamedTopics):
     def _fit_inputs(self, X: Matrix, y: LabelsLike) -> dict[str, Any]:
         if y is None:
             return {}
-        labels = ClassLabels(y, self.unlabeled)
+        labels = quietly(LABELS, ClassLabels, y, self.unlabeled)  # which the fit has read
         return {"labels": {"classes": labels.classes, "members": labels.matrix(np.float64)}}
 
     def _known(self, X: Matrix, y: LabelsLike) -> tuple[Seeds, Array]:
@@ -359,6 +359,7 @@ class SeededTopics(NamedTopics):
         else:
             names_of(names, X.shape[1], self)
         seeds = Seeds.read(topics, self.forbidden, names, X.shape[1])
+        warn_of_doubts(dict.fromkeys(self.seeds or {}, 0), "seeds", None, several=True)
         if len(seeds.names) < 2:
             hint = "expected two or more. Add a topic for all other samples."
             raise ValueError(f"seeds has the topics {seeds.names}; {hint}")
