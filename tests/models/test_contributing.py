@@ -12,7 +12,6 @@ from problems import data, filled, weighted
 
 import ssnmf_fast as sf
 from ssnmf_fast import extend
-from ssnmf_fast._solver.losses import BetaDivergence
 
 
 class Elastic(extend.Loss):
@@ -245,8 +244,8 @@ def test_different_quadratic_losses_are_summed(losses, solver, dtype):
 
 def test_a_loss_object_is_known_to_receipts_and_files(tmp_path):
     X = np.random.default_rng(6).random((12, 8)) + 0.1
-    for loss in (Elastic(), BetaDivergence(0.5)):
-        model = sf.NMF(2, loss=extend.register_loss(loss), random_state=0).fit(X)
+    for loss in (Elastic(), extend.relation("a", "b", X, loss=0.5).term.loss):
+        model = sf.NMF(2, loss=loss, random_state=0).fit(X)
         assert sf.verify(model, X).ok
         sf.save(model, tmp_path / "model.npz")
         again = sf.load(tmp_path / "model.npz")

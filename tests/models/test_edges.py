@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from each import each
 
 import ssnmf_fast as sf
 from ssnmf_fast import extend
@@ -118,3 +120,69 @@ def test_a_score_beyond_numbers_is_refused() -> None:
     model = sf.SSNMFRegressor(n_components=2, random_state=0, tol=0, max_iter=5).fit(X, X[:, 0])
     with pytest.raises(ValueError, match=r"The score would hold NaN or infinity.*Bring y nearer"):
         model.score(X, np.full(20, 1e300))
+
+
+def gaps(form: str, X: Any, seen: Any) -> tuple[Any, Any]:
+    """Return data and weights with entries only where they are seen, in a form."""
+    if form == "nan":
+        return np.where(seen, X, np.nan), None
+    if form == "dense":
+        return X, seen * 1.0
+    make = {"observed": sf.weights.observed, "missing": lambda kept: sf.weights.missing(~kept)}
+    return sp.csr_array(X), make[form](seen)
+
+
+@each("form", ["nan", "dense", "observed", "missing"])
+@each("loss", ["frobenius", "kullback-leibler"])
+@each("solver", ["auto", "hals"])
+def test_what_no_entry_determines_is_zero(form: str, loss: Any, solver: Any) -> None:
+    rng = np.random.default_rng(0)
+    X, seen = rng.random((20, 8)) + 0.1, rng.random((20, 8)) < 0.8
+    seen[[3, 7]] = seen[:, 5] = False
+    Z, weights = gaps(form, X, seen)
+    options: Any = {"n_components": 3, "loss": loss, "solver": solver, "X_weights": weights}
+    y = np.eye(2)[np.arange(20) % 2]
+    y[7] = np.nan
+    for more in ({}, {"y": y}, {"fixed_components": X[:1]}, {"penalties": sf.penalties.L1(0.01)}):
+        fit = sf.factorize(Z, **more, **options, random_state=1, max_iter=30, tol=1e-6)
+        values = [value for _, value in fit.objective]
+        assert max(np.diff(values)) <= 1e-9 * values[0]
+        assert fit.S[3].any() == ("y" in more)
+        assert not fit.S[7].any()
+        assert not fit.A[int("fixed_components" in more) :, 5].any()
+        assert fit.S[~np.isin(np.arange(20), [3, 7])].any(axis=1).all()
+    smooth = {"S": [sf.penalties.Temporal(1.0), sf.penalties.L2(1e-3)], "A": sf.penalties.L2(1e-3)}
+    assert sf.factorize(Z, **options, penalties=smooth, random_state=1).S[3].any()
+    cube = np.where(seen, X, np.nan).reshape(5, 4, 8)
+    assert not sf.factorize_tensor(cube, n_components=2, loss=loss).factors[2][5].any()
+    if (loss, solver) == ("frobenius", "auto"):
+        given: Any = {"X_weights": weights, "loss": loss, "covariates": np.full((20, 1), 0.01)}
+        np.testing.assert_array_equal(sf.represent(Z, X[:3], tol=0.1, **given)[7], [0, 0, 0.01])
+
+
+HOLES, Y = np.full((12, 6), np.nan), np.arange(12) % 2
+
+
+@pytest.mark.parametrize(
+    ("name", "call"),
+    [
+        ("X", lambda: sf.factorize(HOLES, n_components=2)),
+        ("X", lambda: sf.factorize(np.ones((2, 3)), n_components=1, X_weights=np.zeros((2, 3)))),
+        ("X", lambda: sf.NMF(2).fit(np.ones((2, 3)), X_weights=sf.weights.outer([0, 0]))),
+        ("X", lambda: sf.NMF(2).fit(np.eye(3), X_weights=sf.weights.missing(np.ones((3, 3))))),
+        ("X", lambda: sf.NMF(2).partial_fit(HOLES)),
+        ("X", lambda: sf.SSNMFClassifier(2).fit(HOLES, Y)),
+        ("X", lambda: sf.SSNMFClassifier(2).partial_fit(HOLES, Y, classes=[0, 1])),
+        ("X", lambda: sf.SSNMFRegressor(2).fit(HOLES, Y * 1.0)),
+        ("X", lambda: sf.TopicSupervisedNMF().fit(HOLES, Y)),
+        ("X", lambda: sf.papers.ConstrainedNMF(2).fit(HOLES, Y)),
+        ("X", lambda: sf.factorize_tensor(HOLES.reshape(4, 3, 6), n_components=2)),
+        ("X", lambda: sf.NonnegativeCP(2).fit(HOLES.reshape(4, 3, 6))),
+        ("y", lambda: sf.factorize(np.eye(3), np.full((3, 2), np.nan), n_components=2)),
+        ("y[1]", lambda: sf.factorize_tensor(np.ones((2, 3)), n_components=1, y={1: HOLES[:3]})),
+        ("'b'", lambda: extend.fit([extend.relation("a", "b", HOLES)], n_components=2)),
+    ],
+)
+def test_data_without_an_observed_entry_are_refused(name: str, call: Any) -> None:
+    with pytest.raises(ValueError, match=f"{re.escape(name)} has no observed entry"):
+        call()

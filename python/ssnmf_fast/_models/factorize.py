@@ -82,7 +82,8 @@ def factorize(
         Weight (lambda) of the loss of Y, at least 0; "balanced": the ratio of both losses at the
         start.
     X_weights, y_weights : None, array_like, or from :mod:`ssnmf_fast.weights`
-        Nonnegative weights (W and L) of the loss of each entry.
+        Nonnegative weights (W and L) of the loss of each entry.  Samples and features without an
+        observed entry have loadings of 0, unless they are fixed or penalties join them to others.
     solver : {"auto", "mm", "mu", "hals"}
         Update rule; all but "mu" never raise the objective.  See docs/guide/solvers.md.
 

@@ -134,10 +134,8 @@ class Outer(Weights):
     def absent(self, shape: tuple[int, int]) -> Absent:
         sides = zip((self.rows, self.columns), shape, strict=True)
         a, b = (np.zeros(n, bool) if v is None else np.asarray(v) == 0 for v, n in sides)
-        if not (a.any() or b.any()):
-            nowhere = sp.csr_array(shape, dtype=bool)
-            return lambda rows: nowhere[rows]
-        return lambda rows: a[rows, None] | b
+        nowhere = None if a.any() or b.any() else sp.csr_array(shape, dtype=bool)
+        return lambda rows: a[rows, None] | b if nowhere is None else nowhere[rows]
 
     def term(self, Z: Any, loss: Loss, name: str, threads: int, tensor: bool = False) -> Term:
         n_modes, n_vectors, sides = len(Z.shape), len(self.by_modes), [".rows", ".columns"]

@@ -167,6 +167,7 @@ class Block:
     fixed: Array | None = None  # the last components of S
     penalties: Mapping[str, Penalties] = field(default_factory=dict)  # of S, and names of others
     elsewhere: tuple[bool, ...] = ()  # see `Problem`
+    clears: bool = True  # whether rows without an entry are 0: not in the fit of a start
     rows: Rows | None = None
 
     @property
@@ -211,7 +212,9 @@ class Block:
         none = {
             r.names[1]: np.zeros((r.term.shape[1], S.shape[1]), S.dtype) for r in self.relations
         }
-        self.problem(rows := Rows(S), none).clear_unobserved()
+        rows = Rows(S)
+        if self.clears:
+            self.problem(rows, none).clear_unobserved()
         return rows
 
 
@@ -257,7 +260,7 @@ def build(data: BlockInput, key: tuple[str, int], first: int, plan: Plan) -> Blo
         support[:, rank - fixed.shape[1] :] = False
         fixed = np.sqrt(fixed) if plan.of_roots else fixed
     stored = None if support is None else bits_of(padded(support, dtype) > 0)
-    further = plan.penalties, plan.elsewhere
+    further = plan.penalties, plan.elsewhere, not plan.of_roots
     return Block(key, first, relations, stored, places, rank, dtype, S, fixed, *further)
 
 
