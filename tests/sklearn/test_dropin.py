@@ -139,6 +139,7 @@ def test_edges_end_as_in_scikit_learn(name, beta, solver):
     ends_alike("NMF", X, start, beta_loss=beta, solver=solver, **settings)
 
 
+@pytest.mark.compiled("everything runs on scikit-learn's code")
 @each("dtype, tol", [(np.float32, 3e-5), (np.float64, 1e-10)])
 @each("exponent", [-140, -30, -17, -10, -7, 0, 4, 15, 30, 140])
 def test_every_scale_ends_as_in_scikit_learn(exponent, dtype, tol, caplog):

@@ -61,8 +61,7 @@ class Sides:
         """Return why rounding errors decide the iterations from a start, or None."""
         total, count = self.values.sum(dtype=np.float64), np.count_nonzero(self.values) or 1
         eps, factors = np.finfo(W.dtype).eps, (padded(W, W.dtype), padded(H.T, W.dtype))
-        known = update_H or solver == "mu"  # else W is 0
-        if known and self.error(*factors) ** 2 <= eps * count * (total / count) ** self.beta:
+        if self.error(*factors) ** 2 <= eps * count * (total / count) ** self.beta:
             return "the start fits X up to rounding."
         if not update_H:
             return None

@@ -103,7 +103,8 @@ class NMF(_OWN_FIT):  # type: ignore[misc, valid-type]
         W, H = self._check_w_h(iterations.for_start(X, sides, penalties), W, H, update_H)
         two_sided = any(penalties[0]) == any(penalties[1])
         best = self.solver == "auto" and beta <= 2 and (two_sided or not update_H)
-        reason = None if best else sides.noise(W, H, solver, penalties, update_H)
+        convex = solver == "cd" and not update_H
+        reason = None if best or convex else sides.noise(W, H, solver, penalties, update_H)
         if not on_engine("NMF", reason):
             rest: Any = *self._compute_regularization(X), update_H, self.verbose
             if solver == "cd":
