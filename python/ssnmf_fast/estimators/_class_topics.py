@@ -262,8 +262,8 @@ def with_view(samples: LabeledSamples) -> LabeledSamples:
     if X_weights is not None and not isinstance(X, CsrFile):
         find = as_weights(X_weights, "X_weights").absent(X.shape)
         if math.prod(X.shape) > _MOST_COMPLETED and not sp.issparse(find(slice(0, 1))):
-            why = "with so many missing entries. Give fewer samples, or weights.missing"
-            warn_user(f"{_LEFT_OUT} but topics {why}.", UserWarning)
+            why = "as X is too large to be filled in. Give fewer samples, or weights.missing"
+            warn_user(f"{_LEFT_OUT} but topics, {why}.", UserWarning)
             return samples
         absent, missing = find(slice(None)), True
     if missing:  # filled in by a low-rank model
