@@ -96,9 +96,16 @@ def matrix(
     style = str(rng.choice(FORMATS))
     if style == "array":
         if missing and rng.random() < 0.3:
-            dense[rng.random(shape) < 0.2] = np.nan
+            dense[some(rng, shape, 0.2)] = np.nan
         return layout(rng, dense), dense.astype(np.float64)
     return sp.coo_array(dense).asformat(style), dense.astype(np.float64)
+
+
+def some(rng: Any, shape: Any, share: float) -> Array:
+    """Return which entries are chosen: never all of them."""
+    chosen = rng.random(shape) < share
+    chosen[(-1,) * chosen.ndim] = False
+    return np.asarray(chosen)
 
 
 def layout(rng: Any, X: Array) -> Array:
@@ -117,16 +124,16 @@ def weights(rng: Any, X: Array, sparse: Callable[[Array], Any] = sp.csr_array) -
     shape = X.shape
     if np.isnan(X).any():
         return None, np.ones(shape)
-    pattern = rng.random(shape) < rng.choice([0.2, 0.7])
+    pattern = ~some(rng, shape, 1 - rng.choice([0.2, 0.7]))
     way = rng.integers(6)
     if way == 0:
         W = rng.random(shape) * pattern
         return W, W
     if way == 1:
-        W = np.round(rng.random(shape), 3) * pattern
+        W = np.round(rng.random(shape) + 1e-3, 3) * pattern
         return sf.weights.observed(sparse(W)), W
     if way == 2:
-        return sf.weights.missing(sparse(pattern)), 1.0 - pattern
+        return sf.weights.missing(sparse(~pattern)), 1.0 * pattern
     if way == 3:
         vectors = [rng.random(n) for n in shape]
         W = functools.reduce(np.multiply.outer, vectors)
@@ -168,6 +175,10 @@ def scales_of(*losses: Any, ordinary: bool = False) -> tuple[float, ...]:
 
 def of_positive(loss: Any) -> bool:
     return loss == "itakura-saito" or (not isinstance(loss, str) and loss == 0)
+
+
+def _below_one(loss: Any) -> bool:
+    return loss == "itakura-saito" or (not isinstance(loss, str) and loss < 1)
 
 
 def data_for(
@@ -276,7 +287,7 @@ def problem(
     rows = {"S": n, "A": m}
     if labels and rng.random() < 0.5:
         Y = (rng.random((n, 3)) < 0.4).astype(dtype) + dtype(of_positive(of_labels))
-        Y[rng.random(n) < 0.3] = np.nan
+        Y[some(rng, n, 0.3)] = np.nan
         arguments |= {"y": Y, "supervision_loss": of_labels}
         arguments["supervision_weight"] = [0.0, 1.0, 30.0, "balanced"][rng.integers(4)]
         if rng.random() < 0.2:
@@ -284,11 +295,10 @@ def problem(
         rows["B"] = 3
     if labels and known and rng.random() < 0.2:
         Z = (rng.random((m, 2)) < 0.4).astype(dtype) + dtype(of_positive(of_labels))
-        Z[rng.random(m) < 0.3] = np.nan
-        if not np.isnan(Z).all():
-            arguments |= {"feature_labels": Z, "supervision_loss": of_labels}
-            arguments["feature_weight"] = [1.0, 30.0, "balanced"][rng.integers(3)]
-            rows["C"] = 2
+        Z[some(rng, m, 0.3)] = np.nan
+        arguments |= {"feature_labels": Z, "supervision_loss": of_labels}
+        arguments["feature_weight"] = [1.0, 30.0, "balanced"][rng.integers(3)]
+        rows["C"] = 2
     if known:
         _know(rng, found, among)
         if rng.random() < 0.7:
@@ -310,6 +320,16 @@ def _know(rng: Any, found: Problem, among: tuple[str, ...]) -> None:
             sizes = typical * 10.0 ** rng.uniform(-2, 2)
             given = rng.random(shape) * (rng.random(shape) < rng.choice([0.5, 1.0]))
             found.arguments[name] = (sizes * given).astype(dtype)
+    if any(map(_below_one, (found.arguments["loss"], found.arguments.get("supervision_loss", 1)))):
+        # Where the model stays 0 these losses are infinite, and such fits are refused.
+        if first + last == rank:
+            for name in ("fixed_components", "covariates"):
+                found.arguments.pop(name, None)
+        free = first % rank
+        if "A_support" in found.arguments:
+            found.arguments["A_support"][free] = True
+        if "S_support" in found.arguments:
+            found.arguments["S_support"][:, free] = True
 
 
 def draw_penalties(rng: Any, n_rows: int, bounded: bool = True) -> list[Any]:

@@ -59,7 +59,7 @@ def factorize_tensor(rng: Any) -> draw.Call:
         places, values = (X.coords, X.data) if isinstance(X, Coordinates) else X[:2]
         np.add.at(dense, tuple(places), values)
     elif rng.random() < 0.3:
-        dense[rng.random(shape) < 0.2] = np.nan
+        dense[draw.some(rng, shape, 0.2)] = np.nan
         X = np.asfortranarray(dense) if rng.random() < 0.5 else dense
     rank = int(rng.integers(1, 6 if rng.random() < 0.7 else 20))
     given_weights, W = draw.weights(rng, dense, lambda Z: _sparse(rng, Z.astype(float)))
@@ -77,7 +77,7 @@ def factorize_tensor(rng: Any) -> draw.Call:
     labels, weight = {}, float(rng.choice([0.0, 1.0, 1000.0]))
     for mode in np.flatnonzero(rng.random(len(shape)) < 0.15).tolist():
         Y = (rng.random((shape[mode], 3)) < 0.4).astype(dtype) + dtype(draw.of_positive(of_labels))
-        Y[rng.random(shape[mode]) < 0.3] = np.nan
+        Y[draw.some(rng, shape[mode], 0.3)] = np.nan
         labels[mode] = Y
     if labels:
         arguments |= {"y": labels, "supervision_loss": of_labels}
