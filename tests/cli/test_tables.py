@@ -131,7 +131,7 @@ def test_what_is_json_but_no_text_or_number(
     path = tmp_path / "a.jsonl"
     path.write_text(f'{{"text": "a \\ud83d\\ude00 b"}}\n{{"text": {cell}}}\n')
     assert fit(path, tmp_path / "out") == 2
-    assert "a.jsonl, line 2: not JSON (" in capsys.readouterr().err
+    assert "a.jsonl, line 2: " in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
 
 

@@ -71,7 +71,7 @@ def tensor_weights(base):
     return [
         Way(base),
         Way(base, weights.observed),
-        Way(base, weights.missing),
+        Way((np.arange(base.size).reshape(base.shape) % 2).astype(base.dtype), weights.missing),
         Way(np.linspace(1, 2, n), lambda Z: [Z, *[None] * (base.ndim - 1)]),
     ]
 

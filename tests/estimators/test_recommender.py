@@ -269,6 +269,8 @@ def test_what_values_are():
         ([0, 0, 1, 0, 1], "graded"),
     ):
         assert model().fit(users, items, values).values_ == kind
+    repeated = model().fit([1, 1, 1, 2, 2, 2], [5, 5, 6, 6, 5, 5])
+    assert repeated.values_ == "counts"  # not ratings from 1 to 2
     repeated = model().fit([1, 1, 1, 2], [5, 5, 6, 6])
     assert repeated.pairs_.toarray().tolist() == [[2, 1], [0, 1]]
     assert model().fit([1, 1, 2], [5, 5, 6], [1, 5, 2]).pairs_[0, 0] == 3

@@ -152,7 +152,7 @@ def test_least_squares_takes_weights_into_account(matrix):
 
 
 @each("shape", [(1, 1), (1, 9), (7, 1), (3, 4)])
-@each("fill", [0.0, 1.0, np.nan])
+@each("fill", [0.0, 1.0])
 def test_least_squares_of_small_and_empty_data(shape, fill):
     fit = the_start(np.full(shape, fill), n_components=6)
     assert fit.S.min() > 0

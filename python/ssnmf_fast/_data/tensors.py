@@ -59,7 +59,7 @@ def is_long(array: Array, share: float = 0.5) -> bool:
     At least this share of its lines has different indices.
     """
     n, m = array.shape if array.ndim == 2 else (0, 0)
-    ids = array[:, : m - 1] if 3 <= m < min(n, _MOST_COLUMNS) else array[:0]
+    ids = array[:, : m - 1] if 3 <= m < min(n / 3, _MOST_COLUMNS) else array[:0]
     if not ids.size or not (np.all(ids == np.round(ids)) and np.all(ids >= 0)):  # or NaN
         return False
     repeated = all(len(np.unique(side)) < n for side in ids.T)

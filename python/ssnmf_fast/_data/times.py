@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numbers
 import re
-import warnings
 from collections.abc import Mapping, Set
 from contextlib import suppress
 from dataclasses import dataclass
@@ -246,8 +245,8 @@ def _read_others(texts: list[str], name: str, known: str) -> Times:
     differing = np.flatnonzero(times != other)
     for k in differing[:1]:
         warn_user(
-            f"All of {name} fit month and day first. They are read month first, {short(texts[k])} "
-            f"as {times[k].astype('datetime64[D]')}. If that is wrong, give what "
+            f"All of {name} fit month first and day first. They are read month first, "
+            f"{short(texts[k])} as {times[k].astype('datetime64[D]')}. If that is wrong, give what "
             f"pandas.to_datetime({name}, dayfirst=True) returns.",
             UserWarning,
         )
@@ -260,15 +259,15 @@ def _read_in(order: str, texts: list[str]) -> Array:
     from pandas.tseries.api import guess_datetime_format
 
     day, year_first = order == "day", re.match(r"\d{4}", texts[0]) is not None
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that the first date shows the order of its parts
-        # In the morning, perhaps of a year that nanoseconds reach: pandas knows these forms only.
-        first = re.sub(r"(?i)pm\b", "AM", texts[0])
-        guesses = (
-            guess_datetime_format(text, dayfirst=day and not year_first)
-            for text in (first, re.sub(r"\b\d{4}\b", "2004", first))
-        )
-        form = next(filter(None, guesses), "None")
+    # On the 10th, lest pandas warn of the order, in the morning, perhaps of a year that nanoseconds
+    # reach: pandas knows these forms only.
+    first = re.sub(r"(?i)pm\b", "AM", re.sub(r"\b(1[3-9]|[2-9]\d)\b", "10", texts[0]))
+    guesses = (
+        guess_datetime_format(text, dayfirst=day and not year_first)
+        for text in (first, re.sub(r"\b\d{4}\b", "2004", first))
+    )
+    no_zone = re.search(r"\b(?![AP]M\b)[A-Z]{2}\b", first) is None  # such as BC
+    form = next(filter(None, guesses), "None") if no_zone else "None"
     read = np.full(len(texts), "NaT", dtype="datetime64[s]")
     words = set(re.findall(r"[^\W\d_]+", re.sub("%.", " ", form)))
     other = "%m" in form and not year_first and (form.find("%d") < form.find("%m")) != day

@@ -38,6 +38,7 @@ class Pairs(NamedTuple):
     X: sp.csr_array
     user_ids: Array
     item_ids: Array
+    counted: bool = False  # values are numbers of equal pairs
 
 
 def matrix_of(X: Any, name: str) -> sp.csr_array | None:
@@ -200,7 +201,7 @@ def read_pairs(users: Any, items: Any, values: Any, columns: Iterable[str] | Non
         user_ids, rows = numbered(of_users)
         item_ids, at = numbered(of_items)
         X, _ = _merged((rows, at), numbers, (len(user_ids), len(item_ids)))
-        pairs = Pairs(_in_range(X, "values"), user_ids, item_ids)
+        pairs = Pairs(_in_range(X, "values"), user_ids, item_ids, numbers is None)
     if not pairs.X.nnz:
         raise ValueError("There is no pair of a user and an item; give at least one.")
     pairs.X.sort_indices()
@@ -257,13 +258,13 @@ def places_in(fit: Pairs, test: Pairs) -> Array:
     return places
 
 
-def kind_of(values: Array) -> Kind:
+def kind_of(values: Array, counted: bool = False) -> Kind:
     """Return the kind of values: ratings on a scale ("graded"), "counts", or equal ("ones")."""
     low, high, middle = float(values.min()), float(values.max()), float(np.median(values))
     if low == high:
         return "ones"
     few_large = low >= 0 and high > _LARGEST_RATING and middle < low + _TYPICAL_COUNT * (high - low)
-    return "counts" if few_large or middle == low >= 1 else "graded"
+    return "counts" if counted or few_large or middle == low >= 1 else "graded"
 
 
 def targets(X: sp.csr_array, kind: Kind, scale: tuple[float, float]) -> sp.csr_array:

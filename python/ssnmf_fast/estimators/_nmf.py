@@ -356,7 +356,8 @@ def divided(
     shares, rows = topic_shares(S, A), np.split(A, len(A))
     for topic, count in enumerate(counts):
         if count > 1:  # samples are weighted by their shares of the topic
-            weighed = weights.with_rows(shares[:, topic], "X_weights")
+            of = shares[:, topic] if shares[:, topic].any() else np.ones(len(S))
+            weighed = weights.with_rows(of, "X_weights")
             if made.A_support is not None:
                 of_parts["A_support"] = np.asarray(made.A_support)[whole == topic]
             rows[topic] = factorize(X, n_components=count, X_weights=weighed, **of_parts).A

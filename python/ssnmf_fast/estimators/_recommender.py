@@ -178,8 +178,8 @@ class Recommender(Estimator):
         known = pairs.read_pairs(users, items, values, columns)
         X, kinds = known.X, ("auto", "graded", "counts", "ones")
         kind = check_option(self.values, "values", kinds)
-        self.values_ = pairs.kind_of(X.data) if kind == "auto" else kind
-        self.pairs_, self.user_ids_, self.item_ids_ = known
+        self.values_ = pairs.kind_of(X.data, known.counted) if kind == "auto" else kind
+        self.pairs_, self.user_ids_, self.item_ids_ = known[:3]
         self.scale_ = [float(X.data.min()), float(X.data.max())]
         self.n_features_in_ = X.shape[1]
         if self.neighbors is not False:
