@@ -124,6 +124,22 @@ def test_other_kinds_of_files(
     assert "a JSON list as JSON Lines" in err
 
 
+@pytest.mark.parametrize(
+    ("head", "cell", "hint"),
+    [
+        ("A survey", "a", "Is the first line a title?"),
+        ("id,text", '"a \\"b\\", c"', "doubled, not escaped by a backslash"),
+    ],
+)
+def test_lines_that_do_not_fit_the_header(
+    head: str, cell: str, hint: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text(f"{head}\nid,text\n1,{cell}\n")
+    assert fit(path, tmp_path / "out") == 2
+    assert hint in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("cell", ['"\\ud800"', '"a\\uDFFF"', "1" * 5000])
 def test_what_is_json_but_no_text_or_number(
     cell: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -171,6 +171,7 @@ HOLES, Y = np.full((12, 6), np.nan), np.arange(12) % 2
         ("X", lambda: sf.NMF(2).fit(np.ones((2, 3)), X_weights=sf.weights.outer([0, 0]))),
         ("X", lambda: sf.NMF(2).fit(np.eye(3), X_weights=sf.weights.missing(np.ones((3, 3))))),
         ("X", lambda: sf.NMF(2).partial_fit(HOLES)),
+        ("X", lambda: sf.NMF(2, init="random").fit(np.eye(6)).score(HOLES)),
         ("X", lambda: sf.SSNMFClassifier(2).fit(HOLES, Y)),
         ("X", lambda: sf.SSNMFClassifier(2).partial_fit(HOLES, Y, classes=[0, 1])),
         ("X", lambda: sf.SSNMFRegressor(2).fit(HOLES, Y * 1.0)),

@@ -21,7 +21,7 @@ from .._solver import build
 from .._solver.known import Known, check_penalties, penalties_of_rows, solve_known_rows
 from .._solver.losses import loss_named
 from .._solver.penalties import Penalties, PenaltiesLike
-from .._solver.problem import Problem
+from .._solver.problem import UNOBSERVED, Problem
 from .._solver.relations import Relation, mode_names
 from .._solver.weights import WeightsLike
 
@@ -147,6 +147,8 @@ def explained_deviance(
     divergence, threads = loss_named(loss, "loss"), resolve_threads(n_threads)
     term = build.build_term(X, X_weights, divergence, "X", threads, tensor)
     relation = Relation(mode_names(len(X.shape)), term)
+    if (total := term.form.total(X.shape)) <= 0:
+        raise ValueError(UNOBSERVED.format("X"))
 
     def value(*factors: Array) -> float:
         pairs = zip(relation.names, factors, strict=True)
@@ -156,7 +158,7 @@ def explained_deviance(
     of_model = value(*factors)
     of_mean = value(*(np.ones((n, 1)) for n in X.shape[:-1]), np.full((X.shape[-1], 1), mean))
     # If X is constant, its loss is rounding error.  Losses grow like a power of the data.
-    size = mean ** (divergence.degree or 0) * term.form.total(X.shape)
+    size = mean ** (divergence.degree or 0) * total
     if of_mean <= _ROUNDING * np.finfo(X.dtype).eps * size:
         return 0.0
     return float(1 - of_model / of_mean)

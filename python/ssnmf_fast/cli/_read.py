@@ -350,6 +350,10 @@ def _read_delimited(file: TextIO, source: Source) -> Iterator[tuple[int, dict[st
                 if not hint and last > first:
                     hint = f". The row continues to line {last}: is a quotation mark left open? "
                     hint += "If they are part of texts, give --quoting none"
+                if not hint and len(names) == 1:
+                    hint = ". Is the first line a title? Delete the lines above the header"
+                elif not hint and any("\\" in cell for cell in row):
+                    hint = ". A quotation mark in a cell is doubled, not escaped by a backslash"
                 hint = hint or ". A cell that holds the delimiter needs quotation marks"
                 cells = f"{len(row)} cell{'s' * (len(row) != 1)}"
                 wrong = f"line {first}: {cells} between delimiters {mark!r}"
