@@ -261,7 +261,8 @@ def _read_in(order: str, texts: list[str]) -> Array:
     day, year_first = order == "day", re.match(r"\d{4}", texts[0]) is not None
     # On the 10th, lest pandas warn of the order, in the morning, perhaps of a year that nanoseconds
     # reach: pandas knows these forms only.
-    first = re.sub(r"(?i)pm\b", "AM", re.sub(r"\b(1[3-9]|[2-9]\d)\b", "10", texts[0]))
+    days = texts[0] if _WORD.search(texts[0]) else re.sub(r"\b(1[3-9]|[2-9]\d)\b", "10", texts[0])
+    first = re.sub(r"(?i)pm\b", "AM", days)
     guesses = (
         guess_datetime_format(text, dayfirst=day and not year_first)
         for text in (first, re.sub(r"\b\d{4}\b", "2004", first))
