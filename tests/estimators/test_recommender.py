@@ -489,6 +489,11 @@ def test_data_elsewhere_are_refused_by_name(tmp_path):
         (lambda: FITTED.evaluate([0, 1], [1, "x"], k=0), ValueError, "k must be at least 1"),
         (lambda: FITTED.recommend(items=(j for j in (1, 99))), ValueError, "99"),
         (lambda: FITTED.recommend(items=3), TypeError, "items must be a list of ids"),
+        (
+            lambda: FITTED.recommend(items=np.array(3)),
+            ValueError,
+            r"items .* vector of ids; got .*\(\)",
+        ),
         (lambda: FITTED.fold_in({"a": {1: "x"}}), ValueError, r"histories\['a'\] must be numbers"),
         (lambda: FITTED.fold_in({"a": {1: np.nan}}), ValueError, r"\['a'\]\[0\] is not finite"),
         (lambda: FITTED.fold_in({"a": [1], "b": [[1]]}), ValueError, r"histories\['b'\] must be"),

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from each import each
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from problems import LOSSES, divergence
 from random_examples import examples
@@ -161,6 +161,7 @@ def problems(draw):
     dense = draw(st.booleans())
     kind = draw(st.sampled_from(["none", "observed", "missing", "modes", "dense", "nan"]))
     pattern = rng.random(shape) < 0.7
+    assume((~pattern if kind == "missing" else pattern).any())
     weights = {
         "observed": sf.weights.observed(pattern),
         "missing": sf.weights.missing(coordinates(pattern)),

@@ -105,7 +105,7 @@ def read_ids(given: Any, name: str) -> Array:
     given = unmask(given, name, allow_nan=False)
     array = np.asarray(given) if hasattr(given, "__array__") else vector(given)
     if array.ndim != 1 or (len(array) and isinstance(array[0], (list, np.ndarray))):
-        shape = *array.shape, *np.shape(array[0])[: 2 - array.ndim]
+        shape = array.shape if array.ndim != 1 else (*array.shape, *np.shape(array[0]))
         raise ValueError(f"{name} must be a vector of ids; got shape {shape}.")
     if array.dtype.kind == "O":
         return _of_one_kind(array.tolist(), name)
