@@ -209,7 +209,8 @@ def numbers(result):
         for part in result:
             yield from numbers(part)
     elif hasattr(result, "get_params"):
-        names = {name for name in vars(result) if name.endswith("_")} - INFINITE
+        names = {name for name in vars(result) if name.endswith("_") and "_names" not in name}
+        names -= INFINITE
         yield from numbers({name: getattr(result, name) for name in names})
     elif is_dataclass(result) and type(result).__module__.startswith("ssnmf_fast"):
         names = {field.name for field in fields(result)} - INFINITE
