@@ -41,9 +41,8 @@ DTYPES = (np.float64, np.float32)  # data of other dtypes are converted to the f
 _LEARNING = ("fit", "fit_transform", "partial_fit")
 _SIZED = ("init", "A_support", "fixed_components")  # parameters that may have a row per component
 _INPUTS = ("A_support", "fixed_components", "penalties")  # inputs of factorize that are parameters
-_OF_BATCHES = ("stream_statistics_", "stream_settings_", "_offset", "_weight_of_labeled")
 _OF_EARLIER_FITS = (
-    *_OF_BATCHES,
+    *("stream_statistics_", "stream_settings_", "_offset", "_weight_of_labeled"),
     *("refitted_label_components_", "topic_names_", "covariate_names_", "receipt_"),
 )
 
@@ -111,11 +110,10 @@ def _taken(cls: Any, method: Callable[..., Any]) -> Signature:
     """Return the arguments of a method; those that it passes on are those of `fit`."""
     own, kind = signature(method), getattr(cls, "_kind", None)  # that of a class on a cluster
     *others, last = own.parameters.values()
-    if last.kind is not Parameter.VAR_KEYWORD:
-        return own
-    if method.__name__ == "fit_transform":
+    passes_on = last.kind is Parameter.VAR_KEYWORD
+    if passes_on and method.__name__ == "fit_transform":
         return _taken(cls, cls.fit._plain)
-    if kind is None:
+    if not passes_on or kind is None:
         return own
     of_kind = signature(kind.fit).parameters.values()
     more = [p.replace(kind=last.KEYWORD_ONLY) for p in of_kind if p.name not in own.parameters]
@@ -276,12 +274,11 @@ class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
     def _choose_rank(self, X: Any) -> int:
         """Return the number of components for checked data; "auto" sets `rank_choice_`."""
         self.__dict__.pop("rank_choice_", None)
-        given = self.get_params(deep=False)
-        rank = given["n_components"]
+        rank: Any = self.n_components  # type: ignore[attr-defined]
         if not (isinstance(rank, str) and rank == "auto"):
             return border.check_integer(rank, "n_components", 1)
         for name in _SIZED:
-            if not isinstance(given.get(name), (str, type(None))):
+            if not isinstance(getattr(self, name, None), (str, type(None))):
                 raise ValueError(f"{name} has a row per component; n_components cannot be 'auto'.")
         rng = border.check_random_state(self.random_state)
         jobs = resolve_jobs(None, self.n_threads, 2)
@@ -335,10 +332,6 @@ class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
         """Fit, then transform the same samples: equivalent to ``fit(X, y).transform(X)``.
 
         Labels affect `representation_`, the factor of the fit itself, but not this result.
-
-        Returns
-        -------
-        ndarray, shape (n, r)
         """
         X = self._checked(X, reset=True)
         self._learn(X, y, **given)
@@ -482,11 +475,9 @@ class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
         The d documents are those that have words and are explained by a topic.  Shares of 0 become
         1e-12, since pyLDAvis takes logarithms; a topic without terms has a uniform distribution.
         """
-        X = self._checked(X)
-        shares = topic_shares(self._represent(X, None), self.components_)
-        return arrays_for_pyldavis(
-            X, shares, self.components_, names_of(feature_names, X.shape[1], self)
-        )
+        X, A = self._checked(X), self.components_
+        names = names_of(feature_names, X.shape[1], self)
+        return arrays_for_pyldavis(X, topic_shares(self._represent(X, None), A), A, names)
 
     def _class_shares(self) -> tuple[Array | None, Array | None]:
         """Return the classes and the weights of components in them, or None for both."""

@@ -223,9 +223,8 @@ class DynamicTopics(FactorizationBase):
         self.slices_, self.slice_sizes_ = slices.starts, slices.sizes
         shares, between = dated.shares_of(self.representation_, self.components_), found.between
         self.between_slices_ = dated.between_slices(shares, slices) if between is None else between
-        prevalence = (
-            dated.mean_shares(shares, slices) if found.prevalence is None else found.prevalence
-        )
+        factor = found.prevalence
+        prevalence = dated.mean_shares(shares, slices) if factor is None else factor
         self.prevalence_: Array = prevalence.astype(X.dtype, copy=False)
         _dynamic_time.warn_if_degenerate(self.method_, self.components_, prevalence, slices.sizes)
         return self
@@ -254,10 +253,11 @@ class DynamicTopics(FactorizationBase):
         X, A = CleanMatrix(X), self.components_
         return represent(X, A, loss=self.loss_, n_threads=self.n_threads)
 
-    def _prevalence(self, method: str, X: Matrix, slices: Slices, A: Array) -> Array:
-        rows = dated.means_of_slices(X, slices) if method == "tensor" else CleanMatrix(X)
+    def _prevalence(self, X: Matrix, slices: Slices, A: Array) -> Array:
+        folded = self.method_ == "tensor"
+        rows = dated.means_of_slices(X, slices) if folded else CleanMatrix(X)
         S = represent(rows, A, loss=self.loss_, n_threads=self.n_threads)
-        P = S if method == "tensor" else dated.mean_shares(dated.shares_of(S, A), slices)
+        P = S if folded else dated.mean_shares(dated.shares_of(S, A), slices)
         return P.astype(S.dtype, copy=False)
 
     def prevalence(self, X: MatrixLike, times: npt.ArrayLike) -> SlicePrevalence:
@@ -273,11 +273,10 @@ class DynamicTopics(FactorizationBase):
         ValueError
             If `freq` was a number of slices, which cannot be continued.
         """
-        check_is_fitted(self)
-        X, learned = self._checked(X, reset=False), self._learned_with()
-        read = self._times(X, times, self.date_order_).values
-        slices = cut(read, learned["freq"], after=self.slices_[0], least=1)
-        values = self._prevalence(learned["method"], X, slices, self.components_)
+        X = self._checked(X)
+        read = self._times(X, times, self.date_order_)
+        slices = cut(read.values, self.freq_, after=self.slices_[0], least=1)
+        values = self._prevalence(X, slices, self.components_)
         return SlicePrevalence(slices.starts, slices.sizes, values)
 
     def partial_fit(self, X: MatrixLike, times: npt.ArrayLike) -> DynamicTopics:
@@ -300,32 +299,32 @@ class DynamicTopics(FactorizationBase):
         """
         if not hasattr(self, "components_"):
             return self.fit(X, times)
-        method = self._unchanged()["method"]
+        self._refuse_changes()
         keep = check_real(self.forget_factor, "forget_factor", maximum=1)
-        X = self._checked(X, reset=False)
+        X = self._checked(X)
         read = self._times(X, times, self.date_order_)
         new = cut(read.values, self.freq, after=self.slices_[0], least=1)
         rows = X.astype(self.components_.dtype, copy=False)
-        if method == "neighbors":
+        if self.method_ == "neighbors":
             rows = dated.pooled(rows, new, check_random_state(self.random_state)).astype(rows.dtype)
-        elif method == "tensor":
+        elif self.method_ == "tensor":
             rows = dated.sums_of_slices(rows, new)[new.sizes > 0]
         fresh = ~np.isin(new.starts[new.sizes > 0], self.slices_[self.slice_sizes_ > 0])
         share = keep ** (float(fresh.sum()) / rows.shape[0])  # of earlier rows, for each of these
         if sp.issparse(rows):
             *places, values = sp.find(rows)
             rows = np.stack(places), values, rows.shape
-        threads = resolve_threads(self.n_threads)
-        learn = _dynamic_time.stream_of(self, method, threads).learn
-        stream, S = learn(check_tensor(rows, "X"), loss=self.loss, keep=share, threads=threads)
+        settings: Any = {"loss": self.loss, "threads": resolve_threads(self.n_threads)}
+        before = _dynamic_time.stream_of(self, settings["threads"])
+        stream, S = before.learn(check_tensor(rows, "X"), keep=share, **settings)
         (F,) = stream.factors
         sums = F.sum(axis=0)
         self.components_ = np.ascontiguousarray((F / np.where(sums > 0, sums, 1)).T)
-        if method == "tensor":
+        if self.method_ == "tensor":
             totals = np.zeros((len(new.starts), len(sums)))
             totals[new.sizes > 0] = S * sums
         else:
-            totals = self._prevalence(method, X, new, self.components_) * new.sizes[:, None]
+            totals = self._prevalence(X, new, self.components_) * new.sizes[:, None]
         known = SlicePrevalence(self.slices_, self.slice_sizes_, self.prevalence_)
         both = _dynamic_time.add_slices(known, new, totals, self.freq)
         self.slices_, self.slice_sizes_, self.prevalence_ = both
@@ -334,23 +333,17 @@ class DynamicTopics(FactorizationBase):
         self.__dict__.pop("representation_", None)
         return self
 
-    def _learned_with(self) -> dict[str, Any]:
-        learned = {name: getattr(self, f"{name}_") for name in ("loss", "freq", "method")}
-        return {"n_components": len(self.components_), **learned}
-
-    def _unchanged(self) -> dict[str, Any]:
-        learned = self._learned_with()
-        now = {name: getattr(self, name) for name in learned}
-        if self.n_components == "auto":
-            now["n_components"] = learned["n_components"]
-        if self.method == "auto" and learned["method"] in ("neighbors", "tied"):
-            now["method"] = learned["method"]
+    def _refuse_changes(self) -> None:
+        names = ("n_components", "loss", "freq", "method")
+        learned = {name: getattr(self, f"{name}_") for name in names}
+        now = {name: getattr(self, name) for name in names}
+        for name in ("n_components", *["method"] * (self.method_ in ("neighbors", "tied"))):
+            now[name] = learned[name] if now[name] == "auto" else now[name]
         refuse_changes(now, learned)
-        return learned
 
     def _check_loaded(self) -> None:
         if hasattr(self, "stream_statistics_"):
-            _dynamic_time.stream_of(self, self._learned_with()["method"], 1)
+            _dynamic_time.stream_of(self, 1)
 
     def to_frame(self, feature_names: npt.ArrayLike | None = None, n_terms: int = 3) -> Any:
         """Return the prevalence of the topics as a table (needs pandas).
@@ -388,8 +381,7 @@ class DynamicTopics(FactorizationBase):
             One per topic; the list has ``to_frame()``.
         """
         check_is_fitted(self)
-        freq = self._learned_with()["freq"]
-        return _dynamic_time.peaks_of(self.prevalence_, self.slices_, freq, window, period)
+        return _dynamic_time.peaks_of(self.prevalence_, self.slices_, self.freq_, window, period)
 
     def lengths(self, share: float = 0.5) -> Array:
         """Return the number of slices that each topic lasts.
@@ -440,13 +432,12 @@ class DynamicTopics(FactorizationBase):
             year.
         """
         check_is_fitted(self)
-        learned = self._unchanged()
-        method, rank = learned["method"], learned["n_components"]
+        self._refuse_changes()
         n_fits = check_integer(n_fits, "n_fits", 2)
         if not 0 < check_real(level, "level") < 1:
             raise ValueError(f"level must be above 0 and below 1; got {level!r}.")
         redrawn = check_option(over, "over", ("documents", "starts")) == "documents"
-        X = self._checked(X, reset=False)
+        X = self._checked(X)
         slices = cut(self._times(X, times, self.date_order_).values, self.freq)
         if not np.array_equal(slices.starts, self.slices_):
             new = f"times has {len(slices.starts)} slices starting at {slices.starts[0]}"
@@ -456,9 +447,10 @@ class DynamicTopics(FactorizationBase):
         for seed in draw_seeds(check_random_state(self.random_state), n_fits):
             rng = np.random.default_rng(seed)
             drawn, cuts = dated.resampled(X, slices, rng) if redrawn else (X, slices)
-            settings = {"callback": None, "verbose": 0, "random_state": rng, "n_components": rank}
-            found = self._find(method, drawn, cuts, settings)
+            settings = {"callback": None, "verbose": 0, "random_state": rng}
+            settings["n_components"] = self.n_components_
+            found = self._find(self.method_, drawn, cuts, settings)
             A, P = found.components, found.prevalence
-            fits.append((A, self._prevalence(method, drawn, cuts, A) if P is None else P))
+            fits.append((A, self._prevalence(drawn, cuts, A) if P is None else P))
         model = self.components_, self.prevalence_, self.slices_
         return Records(_dynamic_time.intervals_of(model, fits, level))

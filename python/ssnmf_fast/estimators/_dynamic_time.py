@@ -206,7 +206,7 @@ def add_slices(
     return SlicePrevalence(starts, sizes, values)
 
 
-def stream_of(model: Any, method: str, threads: int) -> Stream:
+def stream_of(model: Any, threads: int) -> Stream:
     """Return the stream that a model has learned, from its statistics or from its fit."""
     # The factor of terms (m, r) with columns of size 1, and their former sizes.
     A = model.components_
@@ -214,9 +214,10 @@ def stream_of(model: Any, method: str, threads: int) -> Stream:
     F = np.ascontiguousarray(A.T / np.where(size > 0, size, 1))
     if hasattr(model, "stream_statistics_"):
         return Stream.of_arrays([F], model.stream_statistics_)
-    rows = model.representation_ if method != "tensor" else None
-    if rows is None:
+    if model.method_ == "tensor":
         rows = (model.prevalence_ * model.slice_sizes_[:, None])[model.slice_sizes_ > 0]
+    else:
+        rows = model.representation_
     rows = (rows * size).astype(F.dtype)
     fitted = Stream.resumed([F], rows, loss=model.loss_, keep=1.0, total=0.0, threads=threads)
     return replace(fitted, seen=0.0)  # losses are those of new rows: the fit may have others

@@ -22,8 +22,9 @@ from .._data.arrays import DataLike
 from .._data.threads import one_blas_thread
 from .._labels import ClassLabels, names_array, sorting, warn_of_doubts
 from .._linalg.operators import unit_rows
+from .._models.dated import without_zeros
 from .._models.factorize import Factorization, factorize
-from .._solver.starts import FILLER, roots
+from .._solver.starts import roots
 from .._topics import Topics, divide_by_sums, names_of, topic_shares
 from ._base import require
 from ._class_topics import OVERALL, even_start, weighted_sums
@@ -200,11 +201,6 @@ def _evidence(X: Matrix, seeds: Seeds, members: Array) -> tuple[Any, Array]:
         topic, hint = short(seeds.names[absent[0]]), "Add seeds that occur in X, or labels."
         raise ValueError(f"No sample has a seed of the topic {topic} or its label. {hint}")
     return parts, evidence
-
-
-def _lifted(F: Array) -> Array:
-    """Return a factor with zeros replaced, since updates would keep them."""
-    return np.asarray(np.maximum(F, FILLER * F.mean() or 1.0))
 
 
 @complete_docstring
@@ -409,7 +405,7 @@ class SeededTopics(NamedTopics):
         settings: Any = {"n_components": k + n_free, "loss": "frobenius", "tol": 0}
         settings |= {"n_threads": self.n_threads, "random_state": self.random_state}
         held = factorize(parts, fixed_components=named, init="random", max_iter=_HELD, **settings)
-        init = _lifted(held.S), _lifted(held.A)
+        init = without_zeros(held.S), without_zeros(held.A)
         fit = factorize(parts, init=init, max_iter=_FREE, **settings)
         # Order the topics by names: those that match seeds and labels best.
         profiles = divide_by_sums(fit.A.astype(np.float64) ** 2)
@@ -417,7 +413,7 @@ class SeededTopics(NamedTopics):
         match = match + of_labels.T @ topic_shares(fit.S**2, fit.A**2)
         _, chosen = linear_sum_assignment(match, maximize=True)
         order = np.append(chosen, np.setdiff1d(np.arange(len(profiles)), chosen))
-        S, A = (_lifted(F[order].astype(np.float64) ** 2) for F in (fit.S.T, fit.A))
+        S, A = (without_zeros(F[order].astype(np.float64) ** 2) for F in (fit.S.T, fit.A))
         sizes = A.max(axis=1, keepdims=True)
         half = largest**0.5  # in S and in A, so that neither grows too large
         S, A = (half * sizes * S).T.astype(X.dtype), (half / sizes * A).astype(X.dtype)
