@@ -42,7 +42,7 @@ _LEARNING = ("fit", "fit_transform", "partial_fit")
 _SIZED = ("init", "A_support", "fixed_components")  # parameters that may have a row per component
 _INPUTS = ("A_support", "fixed_components", "penalties")  # inputs of factorize that are parameters
 _OF_EARLIER_FITS = (
-    *("stream_statistics_", "stream_settings_", "_offset", "_weight_of_labeled"),
+    *("stream_statistics_", "stream_settings_", "stream_mode_", "_offset", "_weight_of_labeled"),
     *("refitted_label_components_", "topic_names_", "covariate_names_", "receipt_"),
 )
 
@@ -151,7 +151,7 @@ def _all_or_nothing(method: Callable[..., Any], cls: Any) -> Callable[..., Any]:
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class IterativeEstimator(Estimator):
+class IterativeEstimator(ClassNamePrefixFeaturesOutMixin, Estimator):
     """Base of estimators that fit nonnegative factors iteratively."""
 
     max_iter: int = 200
@@ -162,6 +162,8 @@ class IterativeEstimator(Estimator):
     verbose: int = 0
     dtype: npt.DTypeLike | None = None
 
+    _verifiable: ClassVar[bool] = True
+    _saved: ClassVar = {"objective_": HISTORY, "n_iter_": COUNT, "receipt_": RECEIPT}
     _of_fit: ClassVar = """
     Warns
     -----
@@ -176,6 +178,17 @@ class IterativeEstimator(Estimator):
 
     def _tol(self) -> float:
         return self.tol
+
+    def _keep(
+        self, result: Any, inputs: Mapping[str, Any] | None = None, **attributes: Any
+    ) -> None:
+        """Set the attributes of a fit, add inputs to its receipt, and warn unless converged."""
+        for earlier in _OF_EARLIER_FITS:
+            self.__dict__.pop(earlier, None)
+        if result.receipt is not None:
+            attributes["receipt_"] = result.receipt.with_inputs(**inputs or {})
+        vars(self).update(objective_=result.objective, n_iter_=result.n_iter, **attributes)
+        self._warn_unless_converged(result)
 
     def _warn_unless_converged(self, result: Any) -> None:
         if not result.converged and self._tol() > 0 and 0 < self.max_iter <= result.n_iter:
@@ -220,7 +233,7 @@ def product(S: Array, factor: Array, name: str) -> Array:
     return values
 
 
-class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
+class FactorizationBase(IterativeEstimator):
     """Base of estimators that learn components from X and represent samples by them.
 
     `_learn` takes checked X, y and the other arguments of `fit`, and sets the attributes;
@@ -230,18 +243,14 @@ class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
     _saved: ClassVar[dict[str, Saved]] = {
         "components_": Saved("rm"),
         "representation_": Saved("nr", optional=True),
-        "n_iter_": COUNT,
-        "objective_": HISTORY,
         "n_features_in_": COUNT,
         "feature_names_in_": Saved("m", optional=True),
         "sample_penalties_": Saved(optional=True, kind=PlainPenalties),
         "n_fixed_": Saved("", optional=True),
-        "receipt_": RECEIPT,
         "rank_choice_": Saved(optional=True, kind=RankChoice),
     }
 
     _takes_files: ClassVar[bool] = True  # whether X may be on disk
-    _verifiable: ClassVar[bool] = True
 
     @property
     def factorization_(self) -> Factorization:
@@ -274,7 +283,7 @@ class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
     def _choose_rank(self, X: Any) -> int:
         """Return the number of components for checked data; "auto" sets `rank_choice_`."""
         self.__dict__.pop("rank_choice_", None)
-        rank: Any = self.n_components  # type: ignore[attr-defined]
+        rank = self.n_components
         if not (isinstance(rank, str) and rank == "auto"):
             return border.check_integer(rank, "n_components", 1)
         for name in _SIZED:
@@ -341,20 +350,11 @@ class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
     def _keep(
         self, result: Factorization, inputs: Mapping[str, Any] | None = None, **attributes: Any
     ) -> None:
-        """Set the attributes of a fit, add inputs to its receipt, and warn unless converged."""
-        for earlier in _OF_EARLIER_FITS:
-            self.__dict__.pop(earlier, None)
         if getattr(self, "penalties", None) is not None:
             attributes["sample_penalties_"] = plain_penalties(self.penalties)
-        self.components_, self.representation_ = result.A, result.S
-        self.objective_, self.n_iter_ = result.objective, result.n_iter
         if result.B is not None:
-            self.label_components_ = result.B
-        for name, value in attributes.items():
-            setattr(self, name, value)
-        if result.receipt is not None:
-            self.receipt_ = result.receipt.with_inputs(**inputs or {})
-        self._warn_unless_converged(result)
+            attributes["label_components_"] = result.B
+        super()._keep(result, inputs, components_=result.A, representation_=result.S, **attributes)
 
     def _factorize(self, X: Any, y: Any = None, **arguments: Any) -> Factorization:
         """Factorize checked data; estimators on a cluster do it there."""

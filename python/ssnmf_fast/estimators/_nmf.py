@@ -107,9 +107,7 @@ class NMF(BatchLearner):
         factor = 1 if loss_named(self.loss if loss == "given" else loss, "loss").quadratic else 2
         return math.sqrt(factor * max(0.0, receipt.objective))
 
-    def _learn(
-        self, X: Any, y: Any, *, X_weights: WeightsLike = None, covariates: VectorLike = None
-    ) -> None:
+    def _learn(self, X: Any, y: Any, *, X_weights: Any = None, covariates: Any = None) -> None:
         given: Any = {**self._arguments(), "n_components": self._choose_rank(X)}
         table, names = _table(covariates), list(getattr(covariates, "columns", ()))
         learned: dict[str, Any] = {"n_fixed_": 0 if table is None else table.shape[1]}

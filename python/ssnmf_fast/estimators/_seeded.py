@@ -123,12 +123,9 @@ class Seeds:
                     raise ValueError(f"{short(feature)} is both {both}; remove it from one.")
                 allowed[k, position] = False
         vocabulary.take_unknown("forbidden")
-        matrix = sp.lil_array((len(rows), n_features))
+        matrix = np.zeros(allowed.shape)
         for k, row in enumerate(rows):  # divided by their sums: lengths of lists do not matter
-            total = sum(row.values())
-            for position, strength in row.items():
-                if strength > 0:
-                    matrix[k, position] = strength / total
+            matrix[k, [*row]] = np.array([*row.values()]) / (sum(row.values()) or 1)
         return cls(list(seeds), sp.csr_array(matrix), allowed, unknown)
 
 

@@ -57,17 +57,6 @@ class TopicTree:
         :func:`split_topic`.  Save ``tree.model``; ``TopicTree(load(path))`` restores the tree.
     feature_names : array_like of str, shape (m,), optional
         Names of the features.  None: those seen in fit, or "x0", "x1", ...
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import ssnmf_fast as sf
-    >>> X = np.kron(np.eye(2),
-    ...             np.array([[3, 3, 1, 0], [3, 3, 0, 1]]).repeat(5, axis=0))
-    >>> tree = sf.trees.topic_tree(X, [2, 4], loss="kullback-leibler",
-    ...                            random_state=0)
-    >>> [len(tree.topics(level)) for level in range(tree.depth)]
-    [2, 4]
     """
 
     model: Any
