@@ -185,8 +185,8 @@ class IterativeEstimator(ClassNamePrefixFeaturesOutMixin, Estimator):
         """Set the attributes of a fit, add inputs to its receipt, and warn unless converged."""
         for earlier in _OF_EARLIER_FITS:
             self.__dict__.pop(earlier, None)
-        if result.receipt is not None:
-            attributes["receipt_"] = result.receipt.with_inputs(**inputs or {})
+        if receipt := getattr(result, "receipt", None):
+            attributes["receipt_"] = receipt.with_inputs(**inputs or {})
         vars(self).update(objective_=result.objective, n_iter_=result.n_iter, **attributes)
         self._warn_unless_converged(result)
 
@@ -348,11 +348,11 @@ class FactorizationBase(IterativeEstimator):
         return self._features(X, given.get("X_weights"), **known)
 
     def _keep(
-        self, result: Factorization, inputs: Mapping[str, Any] | None = None, **attributes: Any
+        self, result: Any, inputs: Mapping[str, Any] | None = None, **attributes: Any
     ) -> None:
         if getattr(self, "penalties", None) is not None:
             attributes["sample_penalties_"] = plain_penalties(self.penalties)
-        if result.B is not None:
+        if getattr(result, "B", None) is not None:
             attributes["label_components_"] = result.B
         super()._keep(result, inputs, components_=result.A, representation_=result.S, **attributes)
 

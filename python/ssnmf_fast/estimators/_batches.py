@@ -13,7 +13,9 @@ from ._training_data import as_outer, checked_weight, label_weights, with_sample
 
 
 def keep_stream(model: Any, stream: Online | Stream) -> None:
-    """Set the attributes that count the calls of `partial_fit`."""
+    """Set the attributes that count the calls of `partial_fit`, and drop those of a fit alone."""
+    for name in ("representation_", "refitted_label_components_", "receipt_"):
+        model.__dict__.pop(name, None)
     earlier = model.objective_ if hasattr(model, "stream_statistics_") else []
     model.n_iter_ = model.n_iter_ + 1 if earlier else 1
     model.objective_ = [*earlier, (model.n_iter_, stream.mean_loss)]
@@ -71,5 +73,3 @@ class BatchLearner(FactorizationBase):
             self.label_components_ = online.array("B")
         keep_stream(self, online)
         self.stream_settings_ = online.settings
-        for name in ("representation_", "refitted_label_components_", "receipt_"):
-            self.__dict__.pop(name, None)

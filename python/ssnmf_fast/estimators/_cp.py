@@ -137,18 +137,12 @@ class NonnegativeCP(IterativeEstimator):
     }
 
     @property
-    def shape_(self) -> tuple[int, ...]:
-        return tuple(len(F) for F in self.factors_)
-
-    @property
     def stream_representation_(self) -> Array:
         mode = int(getattr(self, "stream_mode_", self.stream_mode))
         return np.asarray(self.factors_[mode] * self.weights_)
 
-    @property
-    def components_(self) -> list[Array]:
-        return self.factors_[1:]
-
+    shape_ = property(lambda self: tuple(len(F) for F in self.factors_))
+    components_ = property(lambda self: self.factors_[1:])
     n_features_in_ = property(lambda self: self.shape_[1])
     _n_features_out = property(lambda self: len(self.weights_))
 
@@ -171,8 +165,9 @@ class NonnegativeCP(IterativeEstimator):
             y = None
         result = factorize_tensor(X, X_weights=X_weights, y=y, **arguments)
         check_mode(self.stream_mode, "stream_mode", len(result.factors))
-        learned = {"factors_": result.factors, "weights_": result.weights, "loss_": self.loss}
-        self._keep(result, label_components_=result.label_components, **learned)
+        learned: dict[str, Any] = {"factors_": result.factors, "weights_": result.weights}
+        learned |= {"label_components_": result.label_components, "loss_": self.loss}
+        self._keep(result, **learned)
         return self
 
     @property
@@ -253,11 +248,9 @@ class NonnegativeCP(IterativeEstimator):
         size = sizes_of(rows, loss_named(self.loss, "loss")).astype(rows.dtype)
         factors = list(stream.factors)
         factors.insert(mode, rows / np.where(size > 0, size, 1).astype(rows.dtype))
-        self.factors_, self.weights_ = factors, size
-        self.loss_, self.stream_mode_ = self.loss, mode
+        vars(self).update(factors_=factors, weights_=size, loss_=self.loss, stream_mode_=mode)
         keep_stream(self, stream)
-        for name in ("label_components_", "receipt_"):
-            self.__dict__.pop(name, None)
+        self.__dict__.pop("label_components_", None)
         return self
 
     def _check_loaded(self) -> None:

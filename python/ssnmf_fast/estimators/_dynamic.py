@@ -330,7 +330,6 @@ class DynamicTopics(FactorizationBase):
         self.slices_, self.slice_sizes_, self.prevalence_ = both
         self.date_order_ = read.first
         keep_stream(self, stream)
-        self.__dict__.pop("representation_", None)
         return self
 
     def _refuse_changes(self) -> None:

@@ -168,11 +168,9 @@ class NMF(BatchLearner):
         names, wanted = getattr(self, "covariate_names_", None), getattr(self, "n_fixed_", 0)
         covariates = _table(known.get("covariates"), names)
         k = 0 if covariates is None else covariates.shape[1]
+        way = "give these; a call that takes none needs a model without" if wanted else "omit it"
         if k != wanted:
-            hint = (
-                "give these; a call that takes none needs a model without" if wanted else "omit it"
-            )
-            raise ValueError(f"covariates has {k} columns, and the fit had {wanted}: {hint}.")
+            raise ValueError(f"covariates has {k} columns, and the fit had {wanted}: {way}.")
         return super()._represent(X, X_weights, covariates=covariates)
 
     def partial_fit(

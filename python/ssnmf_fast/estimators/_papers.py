@@ -201,9 +201,7 @@ class TopicSupervisedNMF(NamedTopics):
     topic_names: Any = None
     predicts: bool = True
 
-    def _fit_inputs(
-        self, X: Matrix, y: LabelsLike, X_weights: WeightsLike = None
-    ) -> dict[str, Any]:
+    def _fit_inputs(self, X: Matrix, y: LabelsLike, X_weights: WeightsLike = None) -> Any:
         return self._inputs(X, y, X_weights, self.topic_names_.tolist())[1]
 
     def _learn(self, X: Matrix, y: LabelsLike, X_weights: WeightsLike = None) -> None:

@@ -363,9 +363,7 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):
         learned = {"y": targets.matrix(X.dtype), "y_weights": training.as_outer(rows)}
         return targets, {"X_weights": X_weights, **learned}
 
-    def _fit_inputs(
-        self, X: Matrix, y: LabelsLike, *, X_weights: WeightsLike = None, **weights: Any
-    ) -> dict[str, Any]:
+    def _fit_inputs(self, X: Any, y: Any, *, X_weights: Any = None, **weights: Any) -> Any:
         return self._inputs(X, y, X_weights, weights, self.offset_)[1]
 
     def _learn(self, X: Matrix, y: LabelsLike, X_weights: WeightsLike = None, **given: Any) -> None:

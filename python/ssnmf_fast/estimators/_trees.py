@@ -103,7 +103,7 @@ class TopicTree:
             sums = np.bincount(group, amounts(S, A).sum(axis=0))
             shares = divide_by_sums(sums, axis=0).tolist()
             for name, share, row in zip(names, shares, rows, strict=True):
-                parent = SEPARATOR.join(name.split(SEPARATOR)[:-1]) or None
+                parent = name.rpartition(SEPARATOR)[0] or None
                 depth = name.count(SEPARATOR)
                 nodes.setdefault(name, TopicNode(name, parent, depth, share, row))
         ends = [(path, end) for path in self._paths for end in range(1, len(path) + 1)]
