@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -21,15 +21,16 @@ from .._data.times import Slices, Times, cut, read_times
 from .._models import dated
 from .._models.factorize import Start, TensorStart
 from .._models.many_starts import draw_seeds
-from .._models.online import refuse_changes
+from .._models.online import Stream, refuse_changes
 from .._models.represent import represent
+from .._solver.losses import loss_named
+from .._solver.result import sizes_of
 from .._solver.weights import WeightsLike
 from .._topics import Records, numbered_names
-from . import _dynamic_time
 from ._base import FactorizationBase
 from ._batches import keep_stream
 from ._docstrings import complete_docstring
-from ._dynamic_time import Peak, PeakInterval, SlicePrevalence
+from ._over_time import Peak, PeakInterval, SlicePrevalence, intervals_of, lengths_of, peaks_of
 
 
 @complete_docstring
@@ -226,7 +227,7 @@ class DynamicTopics(FactorizationBase):
         factor = found.prevalence
         prevalence = dated.mean_shares(shares, slices) if factor is None else factor
         self.prevalence_: Array = prevalence.astype(X.dtype, copy=False)
-        _dynamic_time.warn_if_degenerate(self.method_, self.components_, prevalence, slices.sizes)
+        dated.warn_if_degenerate(self.method_, self.components_, prevalence, slices.sizes)
         return self
 
     def fit_transform(self, X: MatrixLike, times: npt.ArrayLike | None = None) -> Array:  # type: ignore[override]
@@ -246,7 +247,7 @@ class DynamicTopics(FactorizationBase):
 
     def _find(self, method: str, X: Matrix, slices: Slices, settings: Any) -> dated.DatedTopics:
         arguments = self._arguments() | settings
-        return _dynamic_time.find_topics(method, X, slices, self.documents_per_slice, arguments)
+        return dated.find_topics(method, X, slices, self.documents_per_slice, arguments)
 
     def _represent(self, X: Matrix, X_weights: WeightsLike, **known: Any) -> Array:
         self._refuse_weights(X_weights)
@@ -315,7 +316,7 @@ class DynamicTopics(FactorizationBase):
             *places, values = sp.find(rows)
             rows = np.stack(places), values, rows.shape
         settings: Any = {"loss": self.loss, "threads": resolve_threads(self.n_threads)}
-        before = _dynamic_time.stream_of(self, settings["threads"])
+        before = self._resumed(settings["threads"])
         stream, S = before.learn(check_tensor(rows, "X"), keep=share, **settings)
         (F,) = stream.factors
         sums = F.sum(axis=0)
@@ -325,8 +326,8 @@ class DynamicTopics(FactorizationBase):
             totals[new.sizes > 0] = S * sums
         else:
             totals = self._prevalence(X, new, self.components_) * new.sizes[:, None]
-        known = SlicePrevalence(self.slices_, self.slice_sizes_, self.prevalence_)
-        both = _dynamic_time.add_slices(known, new, totals, self.freq)
+        known = self.slices_, self.slice_sizes_, self.prevalence_
+        both = dated.add_slices(*known, new, totals, self.freq)
         self.slices_, self.slice_sizes_, self.prevalence_ = both
         self.date_order_ = read.first
         keep_stream(self, stream)
@@ -340,9 +341,25 @@ class DynamicTopics(FactorizationBase):
             now[name] = learned[name] if now[name] == "auto" else now[name]
         refuse_changes(now, learned)
 
+    def _resumed(self, threads: int) -> Stream:
+        """Return the stream of what was learned, from its statistics or from the fit."""
+        # The factor of terms (m, r) with columns of size 1, and their former sizes.
+        A = self.components_
+        size = sizes_of(A.T, loss_named(self.loss_, "loss")).astype(A.dtype)
+        F = np.ascontiguousarray(A.T / np.where(size > 0, size, 1))
+        if hasattr(self, "stream_statistics_"):
+            return Stream.of_arrays([F], self.stream_statistics_)
+        if self.method_ == "tensor":
+            rows = (self.prevalence_ * self.slice_sizes_[:, None])[self.slice_sizes_ > 0]
+        else:
+            rows = self.representation_
+        rows, settings = (rows * size).astype(F.dtype), {"keep": 1.0, "total": 0.0}
+        fitted = Stream.resumed([F], rows, loss=self.loss_, threads=threads, **settings)
+        return replace(fitted, seen=0.0)  # losses are those of new rows: the fit may have others
+
     def _check_loaded(self) -> None:
         if hasattr(self, "stream_statistics_"):
-            _dynamic_time.stream_of(self, 1)
+            self._resumed(1)
 
     def to_frame(self, feature_names: npt.ArrayLike | None = None, n_terms: int = 3) -> Any:
         """Return the prevalence of the topics as a table (needs pandas).
@@ -380,7 +397,7 @@ class DynamicTopics(FactorizationBase):
             One per topic; the list has ``to_frame()``.
         """
         check_is_fitted(self)
-        return _dynamic_time.peaks_of(self.prevalence_, self.slices_, self.freq_, window, period)
+        return peaks_of(self.prevalence_, self.slices_, self.freq_, window, period)
 
     def lengths(self, share: float = 0.5) -> Array:
         """Return the number of slices that each topic lasts.
@@ -398,7 +415,7 @@ class DynamicTopics(FactorizationBase):
         check_is_fitted(self)
         if not 0 < check_real(share, "share") <= 1:
             raise ValueError(f"share must be above 0 and at most 1; got {share!r}.")
-        return _dynamic_time.lengths_of(self.prevalence_, share)
+        return lengths_of(self.prevalence_, share)
 
     def intervals(
         self,
@@ -452,4 +469,4 @@ class DynamicTopics(FactorizationBase):
             A, P = found.components, found.prevalence
             fits.append((A, self._prevalence(drawn, cuts, A) if P is None else P))
         model = self.components_, self.prevalence_, self.slices_
-        return Records(_dynamic_time.intervals_of(model, fits, level))
+        return Records(intervals_of(model, fits, level))

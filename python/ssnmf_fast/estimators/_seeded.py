@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar, Literal
 
@@ -48,36 +48,32 @@ _SLOPE = 3.0  # of the logits of naive Bayes, which is underconfident
 class Vocabulary:
     """Features by name or by number; unknown names are collected."""
 
-    def __init__(self, feature_names: VectorLike, n_features: int) -> None:
+    def __init__(self, names: list[str], n_features: int) -> None:
         self.n_features = n_features
         self.unknown: list[str] = []
-        self._positions: dict[str, int] | None = None
-        if feature_names is not None:
-            names = names_of(feature_names, n_features)
-            # The first of several spellings of a name; an exact match takes precedence.
-            pairs = [(name, i) for i, name in enumerate(names)]
-            self._positions = {nfc(name): i for name, i in reversed(pairs)} | dict(pairs)
+        # The first of several spellings of a name; an exact match takes precedence.
+        pairs = [(name, i) for i, name in enumerate(names)]
+        self._positions = {nfc(name): i for name, i in reversed(pairs)} | dict(pairs)
 
-    def positions(self, features: object, where: str) -> list[tuple[Any, int | None]]:
-        """Return the features of a list with their numbers; None for an unknown name."""
+    def positions(self, features: object, where: str) -> Iterator[tuple[Any, int | None]]:
+        """Yield the features of a list with their numbers; None for an unknown name."""
         if isinstance(features, (str, bytes)) or not isinstance(features, Iterable):
             raise TypeError(f"{where} must be a list of features; got {short(features)}.")
-        pairs: list[tuple[Any, int | None]] = []
         for feature in features.tolist() if isinstance(features, np.ndarray) else features:
             if isinstance(feature, numbers.Integral):
                 name, last = f"every number in {where}", self.n_features - 1
-                pairs.append((feature, border.check_integer(feature, name, 0, last)))
+                yield feature, border.check_integer(feature, name, 0, last)
                 continue
             if not isinstance(feature, str):
                 wanted = "expected names or numbers of features"
                 raise TypeError(f"{where} holds {short(feature)}; {wanted}.")
-            if self._positions is None:
+            if not self._positions:
                 hint = "X has no feature names. Give feature_names, or numbers of columns."
                 raise ValueError(f"{where} holds the name {short(feature)}, but {hint}")
-            pairs.append((feature, self._positions.get(feature, self._positions.get(nfc(feature)))))
-            if pairs[-1][1] is None:
+            position = self._positions.get(feature, self._positions.get(nfc(feature)))
+            if position is None:
                 self.unknown.append(feature)
-        return pairs
+            yield feature, position
 
     def take_unknown(self, where: str) -> list[str]:
         """Return and clear the unknown names, with a warning."""
@@ -99,7 +95,7 @@ class Seeds:
     unknown: list[str]
 
     @classmethod
-    def read(cls, topics: object, without: object, names: VectorLike, n_features: int) -> Seeds:
+    def read(cls, topics: object, without: object, names: list[str], n_features: int) -> Seeds:
         """Check seeds and forbidden features of topics, and warn about unknown names."""
         seeds = _checked(topics, "seeds")
         forbidden = {nfc(k): features for k, features in _checked(without, "forbidden").items()}
@@ -347,10 +343,8 @@ class SeededTopics(NamedTopics):
         if topics is None and labels is not None:
             labels.check_fit()
             topics = {name: [] for name in labels.classes.tolist()}
-        if names is None:
-            names = getattr(self, "feature_names_in_", None)
-        else:
-            names_of(names, X.shape[1], self)
+        named = names is not None or hasattr(self, "feature_names_in_")
+        names = names_of(names, X.shape[1], self) if named else []
         seeds = Seeds.read(topics, self.forbidden, names, X.shape[1])
         warn_of_doubts(dict.fromkeys(self.seeds or {}, 0), "seeds", None, several=True)
         if len(seeds.names) < 2:
