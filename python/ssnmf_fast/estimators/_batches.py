@@ -48,11 +48,6 @@ class BatchLearner(FactorizationBase):
         B = getattr(self, "label_components_", None)
         return Online.resume(self.components_, B, settings, sums)
 
-    def _check_loaded(self) -> None:
-        super()._check_loaded()
-        if hasattr(self, "stream_statistics_"):
-            self._resumed()
-
     def _learn_batch(
         self, X: Any, X_weights: WeightsLike, targets: Targets | None, weights: Any, **replaced: Any
     ) -> None:

@@ -341,7 +341,7 @@ class DynamicTopics(FactorizationBase):
             now[name] = learned[name] if now[name] == "auto" else now[name]
         refuse_changes(now, learned)
 
-    def _resumed(self, threads: int) -> Stream:
+    def _resumed(self, threads: int = 1) -> Stream:
         """Return the stream of what was learned, from its statistics or from the fit."""
         # The factor of terms (m, r) with columns of size 1, and their former sizes.
         A = self.components_
@@ -356,10 +356,6 @@ class DynamicTopics(FactorizationBase):
         rows, settings = (rows * size).astype(F.dtype), {"keep": 1.0, "total": 0.0}
         fitted = Stream.resumed([F], rows, loss=self.loss_, threads=threads, **settings)
         return replace(fitted, seen=0.0)  # losses are those of new rows: the fit may have others
-
-    def _check_loaded(self) -> None:
-        if hasattr(self, "stream_statistics_"):
-            self._resumed(1)
 
     def to_frame(self, feature_names: npt.ArrayLike | None = None, n_terms: int = 3) -> Any:
         """Return the prevalence of the topics as a table (needs pandas).
