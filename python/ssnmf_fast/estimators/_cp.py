@@ -26,8 +26,8 @@ from .._solver.starts import given_factors
 from .._solver.weights import WeightsLike
 from .._topics import Topics, make_topics
 from ._base import IterativeEstimator
-from ._batches import keep_stream, refuse_to_continue
 from ._docstrings import complete_docstring
+from ._nmf import keep_stream, refuse_to_continue
 
 
 @complete_docstring

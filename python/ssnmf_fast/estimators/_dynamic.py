@@ -28,8 +28,8 @@ from .._solver.result import sizes_of
 from .._solver.weights import WeightsLike
 from .._topics import Records, numbered_names
 from ._base import FactorizationBase
-from ._batches import keep_stream
 from ._docstrings import complete_docstring
+from ._nmf import keep_stream
 from ._over_time import Peak, PeakInterval, SlicePrevalence, intervals_of, lengths_of, peaks_of
 
 

@@ -21,9 +21,9 @@ from .._solver.starts import INITS
 from .._solver.weights import WeightsLike
 from . import _training_data as training
 from ._base import Self, product, require, score_labeled
-from ._batches import BatchLearner
 from ._class_topics import SUPPORTS, LabeledSamples, inputs_of_labels
 from ._docstrings import complete_docstring
+from ._nmf import BatchLearner
 from ._predicting import ReadoutPredictions
 from ._readout import ComponentReadout, Readout
 
