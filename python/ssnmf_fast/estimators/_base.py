@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache, wraps
 from inspect import Parameter, Signature, signature
@@ -27,7 +27,7 @@ from .._data.arrays import DataLike, check_dtype, refuse_on_disk
 from .._data.csr_file import CsrFile
 from .._data.threads import resolve_jobs, resolve_threads
 from .._models.factorize import Factorization, factorize
-from .._models.receipts import Check, factorization_check
+from .._models.receipts import Check, Inputs, factorization_check
 from .._models.represent import explained_deviance, represent
 from .._ranks.choice import RankChoice
 from .._ranks.words import choose_by_words
@@ -181,9 +181,7 @@ class IterativeEstimator(ClassNamePrefixFeaturesOutMixin, Estimator):
     def _tol(self) -> float:
         return self.tol
 
-    def _keep(
-        self, result: Any, inputs: Mapping[str, Any] | None = None, **attributes: Any
-    ) -> None:
+    def _keep(self, result: Any, inputs: Inputs | None = None, **attributes: Any) -> None:
         """Set the attributes of a fit, add inputs to its receipt, and warn unless converged."""
         for earlier in _OF_EARLIER_FITS:
             self.__dict__.pop(earlier, None)
@@ -265,7 +263,7 @@ class FactorizationBase(IterativeEstimator):
         weights = settings["supervision_weight"], settings.get("feature_weight")
         return Factorization(*fit, receipt.converged, *weights, receipt=receipt)
 
-    def _check_of(self, X: Any, y: Any, given: Mapping[str, Any], threads: int) -> Check:
+    def _check_of(self, X: Any, y: Any, given: Inputs, threads: int) -> Check:
         X, parameters = self._checked(X), self._arguments()
         inputs = {name: parameters[name] for name in _INPUTS if name in parameters}
         inputs |= self._fit_inputs(X, y, **given)
@@ -349,9 +347,7 @@ class FactorizationBase(IterativeEstimator):
         known = {k: v for k, v in given.items() if k == "covariates" and v is not None}
         return self._features(X, given.get("X_weights"), **known)
 
-    def _keep(
-        self, result: Any, inputs: Mapping[str, Any] | None = None, **attributes: Any
-    ) -> None:
+    def _keep(self, result: Any, inputs: Inputs | None = None, **attributes: Any) -> None:
         if getattr(self, "penalties", None) is not None:
             attributes["sample_penalties_"] = plain_penalties(self.penalties)
         if getattr(result, "B", None) is not None:

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
 from .._common.arrays import Array, LossName, Matrix, MatrixLike, Solver
-from .._common.optional import TABLES_HINT, require_package
+from .._common.optional import data_frame
 from .._common.saved import LOSS, STREAM, Saved
 from .._data.border import CleanMatrix, check_integer, check_option, check_random_state, check_real
 from .._data.tensors import check_tensor
@@ -371,10 +371,9 @@ class DynamicTopics(FactorizationBase):
             Slices, indexed by their beginnings, x topics, named like "3: tsunami, aceh, quake".
         """
         names = numbered_names(self.topics(feature_names, n_terms))
-        with require_package("pandas", f"{TABLES_HINT}, or use slices_ and prevalence_"):
-            import pandas
-        index = pandas.DatetimeIndex(self.slices_.astype("datetime64[s]"), name="slice")
-        return pandas.DataFrame(self.prevalence_, index=index, columns=names)
+        labels = {"index": self.slices_.astype("datetime64[s]"), "columns": names}
+        table = data_frame(self.prevalence_, ", or use slices_ and prevalence_", **labels)
+        return table.rename_axis("slice")
 
     def peaks(self, window: int = 1, period: int | None = None) -> Records[Peak]:
         """Return when each topic is most prevalent, and how concentrated it is in time.

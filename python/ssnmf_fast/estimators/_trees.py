@@ -12,7 +12,7 @@ import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
 from .._common.arrays import Array, LossName, MatrixLike, Seed
-from .._common.optional import TABLES_HINT, require_package
+from .._common.optional import data_frame
 from .._common.text import listed, nfc, short
 from .._data.arrays import refuse_on_disk
 from .._data.border import CleanMatrix, by_name, check_integer
@@ -165,9 +165,7 @@ class TopicTree:
 
     def to_frame(self, n_terms: int = 5) -> Any:
         """Return :meth:`to_rows` as a pandas DataFrame (needs pandas)."""
-        with require_package("pandas", f"{TABLES_HINT}, or use to_rows"):
-            import pandas
-        return pandas.DataFrame(self.to_rows(n_terms))
+        return data_frame(self.to_rows(n_terms), ", or use to_rows")
 
     def __str__(self) -> str:
         return "\n".join(
