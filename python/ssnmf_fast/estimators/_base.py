@@ -440,7 +440,8 @@ class FactorizationBase(IterativeEstimator):
             A sequence of topics; print it, or see its ``names``, ``to_rows`` and ``to_frame``.
         """
         check_is_fitted(self)
-        names = names_of(feature_names, self.components_.shape[1], self)
+        given = getattr(self, "feature_names", None) if feature_names is None else feature_names
+        names = names_of(given, self.components_.shape[1], self)
         active = getattr(self, "active_components_", None)
         topics = make_topics(self.components_, names, n_terms, *self._class_shares(), active)
         return topics.named(self._topic_names()) if hasattr(self, "topic_names_") else topics

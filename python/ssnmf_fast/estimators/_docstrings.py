@@ -178,9 +178,8 @@ def complete_docstring(cls: Class) -> Class:
     init: Any = vars(cls).get("__init__")
     if init is not None:
         given, own = signature(init), ["self", *cls.__annotations__]
-        rank = {name: k for k, name in enumerate(own)}
         parameters = given.parameters.values()
-        order = sorted(parameters, key=lambda p: (p.kind, rank.get(p.name, len(own))))
+        order = sorted(parameters, key=lambda p: (p.kind, [*own, p.name].index(p.name)))
 
         @wraps(init)
         def checked(self: Any, *args: Any, **kwargs: Any) -> None:

@@ -56,9 +56,8 @@ class BatchLearner(FactorizationBase):
                 refuse_to_continue(name, "batches")
         loss = self.receipt_.settings["loss"] if hasattr(self, "receipt_") else "given"
         settings = getattr(self, "stream_settings_", {} if loss == "given" else {"loss": loss})
-        sums = getattr(self, "stream_statistics_", {})
-        B = getattr(self, "label_components_", None)
-        return Online.resume(self.components_, B, settings, sums)
+        A, B = self.components_, getattr(self, "label_components_", None)
+        return Online.resume(A, B, settings, getattr(self, "stream_statistics_", {}))
 
     def _learn_batch(
         self, X: Any, X_weights: WeightsLike, targets: Targets | None, weights: Any, **replaced: Any

@@ -25,7 +25,7 @@ from .._linalg.operators import unit_rows
 from .._models.dated import without_zeros
 from .._models.factorize import Factorization, factorize
 from .._solver.starts import roots
-from .._topics import Topics, divide_by_sums, names_of, topic_shares
+from .._topics import divide_by_sums, names_of, topic_shares
 from ._base import require
 from ._class_topics import OVERALL, even_start, weighted_sums
 from ._docstrings import complete_docstring
@@ -414,8 +414,3 @@ class SeededTopics(NamedTopics):
         settings = {"n_components": len(A), "init": (S * support, A)}
         settings |= {"S_support": support} if labeled.any() else {}
         return self._factorize(X, **settings, **self._arguments())
-
-    def topics(self, feature_names: VectorLike = None, n_terms: int = 10) -> Topics:
-        """Return the features with the largest weights in each topic."""
-        names = self.feature_names if feature_names is None else feature_names
-        return super().topics(names, n_terms)
