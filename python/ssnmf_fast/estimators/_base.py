@@ -433,11 +433,6 @@ class FactorizationBase(IterativeEstimator):
         """Return the features with the largest weights in each component.
 
         Inactive components of a Bayesian model (see `active_components_`) have no terms.
-
-        Returns
-        -------
-        Topics
-            A sequence of topics; print it, or see its ``names``, ``to_rows`` and ``to_frame``.
         """
         check_is_fitted(self)
         given = getattr(self, "feature_names", None) if feature_names is None else feature_names

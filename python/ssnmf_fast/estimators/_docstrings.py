@@ -156,7 +156,8 @@ _OF_METHODS = {
     "transform": "\nReturns\n-------\nndarray, shape (n, r)",
     "predict_log_proba": "\nReturns\n-------\nndarray, shape (n, k)",
     "to_rows": "\nReturns\n-------\nlist of dict",
-    "topics": "\nReturns\n-------\nTopics",
+    "topics": "\nReturns\n-------\nTopics\n    A sequence of topics; print it, or see its "
+    "``names``, ``to_rows`` and ``to_frame``.",
     "explain": "\nReturns\n-------\nExplanation",
     "to_frame": "\nReturns\n-------\npandas.DataFrame",
     "get_feature_names_out": "\nReturns\n-------\nndarray of str",

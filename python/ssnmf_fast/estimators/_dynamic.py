@@ -213,19 +213,19 @@ class DynamicTopics(FactorizationBase):
                 raise ValueError(f"Leave out documents_per_slice with method={self.method!r}.")
         settings = {"n_components": rank, "random_state": check_random_state(self.random_state)}
         found = self._find(self.method, X, slices, settings)
-        fit, self.components_, self.method_ = found.fit, found.components, found.method
+        fit, between, prevalence = found.fit, found.between, found.prevalence
+        self.components_, self.method_ = found.components, found.method
         self.__dict__.pop("stream_statistics_", None)
         self.loss_, self.freq_ = self.loss, self.freq
         self.objective_, self.n_iter_, self.date_order_ = fit.objective, fit.n_iter, read.first
-        if self.verbose and found.between is not None:
+        if self.verbose and between is not None:
             print(found.reason(), file=sys.stderr, flush=True)
         self._warn_unless_converged(fit)
         self.representation_ = self._represent(X, None)
         self.slices_, self.slice_sizes_ = slices.starts, slices.sizes
-        shares, between = dated.shares_of(self.representation_, self.components_), found.between
+        shares = dated.shares_of(self.representation_, self.components_)
         self.between_slices_ = dated.between_slices(shares, slices) if between is None else between
-        factor = found.prevalence
-        prevalence = dated.mean_shares(shares, slices) if factor is None else factor
+        prevalence = dated.mean_shares(shares, slices) if prevalence is None else prevalence
         self.prevalence_: Array = prevalence.astype(X.dtype, copy=False)
         dated.warn_if_degenerate(self.method_, self.components_, prevalence, slices.sizes)
         return self
@@ -359,11 +359,6 @@ class DynamicTopics(FactorizationBase):
 
     def to_frame(self, feature_names: npt.ArrayLike | None = None, n_terms: int = 3) -> Any:
         """Return the prevalence of the topics as a table (needs pandas).
-
-        Parameters
-        ----------
-        n_terms : int
-            Number of terms in the name of a column, at least 1.
 
         Returns
         -------
