@@ -80,10 +80,7 @@ def _packed(value: object, key: str) -> Any:
 
 
 def unpacked(plain: dict[str, Any], arrays: Arrays, table: Table, at: str = "") -> dict[str, Any]:
-    """Return the attributes from :func:`packed`; raise ValueError if they are inconsistent.
-
-    Their arrays are taken out of `arrays`, where all names begin with `at`.
-    """
+    """Return attributes as before :func:`packed`; their arrays, named `at` ..., are taken out."""
     alone = [key for key in table if key not in plain and at + key in arrays]
     values: dict[str, Any] = {key: arrays.pop(at + key) for key in alone}
     for key, value in plain.items():
