@@ -10,13 +10,12 @@ import numpy as np
 import scipy.sparse as sp
 
 from ._common.arrays import Array, Matrix
-from ._common.optional import TABLES_HINT, require_package
+from ._common.optional import data_frame
 from ._data.border import check_integer
 from ._data.csr_file import CsrFile
 
 # Least share of a class that stands out: the second, or twice chance, but at least the first.
 _STANDS_OUT = (0.2, 0.6)
-_TABLES_HINT = f"{TABLES_HINT}, or use to_rows"
 _COLUMNS = ["topic", "name", "rank", "term", "weight"]
 _TERMS_IN_A_NAME = 3
 _NEGLIGIBLE = 1e-6  # relative to the largest weight of a topic
@@ -152,15 +151,12 @@ class Topics(tuple[Topic, ...]):
 
         Its ``pivot(index="rank", columns="name", values="term")`` has a column for each topic.
         """
-        with require_package("pandas", _TABLES_HINT):
-            import pandas
-        return pandas.DataFrame(self.to_rows(), columns=_COLUMNS)
+        return data_frame(self.to_rows(), ", or use to_rows", columns=_COLUMNS)
 
     def shares_to_frame(self) -> Any:
         """Return the shares of the classes as a DataFrame, topics by classes (needs pandas)."""
-        with require_package("pandas", _TABLES_HINT):
-            import pandas
-        return pandas.DataFrame([dict(t.shares) for t in self], index=[t.topic for t in self])
+        shares, numbers = [dict(t.shares) for t in self], [t.topic for t in self]
+        return data_frame(shares, ", or use to_rows", index=numbers)
 
 
 Row = TypeVar("Row")
@@ -175,9 +171,7 @@ class Records(list[Row]):
 
     def to_frame(self) -> Any:
         """Return a pandas DataFrame with one row per tuple (needs pandas)."""
-        with require_package("pandas", TABLES_HINT):
-            import pandas
-        return pandas.DataFrame(self, columns=self._columns)
+        return data_frame(self, columns=self._columns)
 
 
 def make_topics(

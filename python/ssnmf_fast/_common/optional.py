@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 PLOT_HINT = "python -m pip install 'ssnmf-fast[plot]'"
 DASK_HINT = "python -m pip install 'ssnmf-fast[dask]'"
@@ -25,3 +26,10 @@ def require_package(package: str, hint: str = PLOT_HINT) -> Iterator[None]:
         raise
     except ImportError as error:
         raise MissingPackageError(f"{package} is missing: {hint}") from error
+
+
+def data_frame(rows: Any, other_way: str = "", **options: Any) -> Any:
+    """Return a pandas DataFrame; an error also names the other way to read the rows."""
+    with require_package("pandas", TABLES_HINT + other_way):
+        import pandas
+    return pandas.DataFrame(rows, **options)

@@ -34,7 +34,7 @@ def npy_header(file: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:
 
 
 class NpzReader:
-    """An open file; all defects raise a ValueError."""
+    """An open file, of which arrays are read when they are taken; defects raise a ValueError."""
 
     def __init__(self, file: IO[bytes]) -> None:
         if file.read(len(_ZIP)) != _ZIP:
@@ -45,25 +45,34 @@ class NpzReader:
             self._names = [one.removesuffix(".npy") for one in self._archive.zip.namelist()]
 
     def header(self) -> Any:
-        return json.loads(self._read(HEADER).tobytes().decode())
+        return json.loads(self.pop(HEADER).tobytes().decode())
 
     def arrays(self, names: Collection[str]) -> dict[str, Array]:
         """Return the existing arrays among `names`; refuse others."""
-        unknown = sorted({*self._names} - {HEADER, *names})
-        if unknown or len(set(self._names)) < len(self._names):
-            what = f"the unknown array {unknown[0]!r:.100}" if unknown else "an array twice"
-            raise ValueError(f"it holds {what}")
-        return {name: self._read(name) for name in self._names if name != HEADER}
+        found = {name: self.pop(name) for name in names if name in self}
+        self.refuse_others()
+        return found
 
-    def _read(self, name: str) -> Array:
-        """Return an array, after a check of its length in the directory of the file."""
+    def refuse_others(self) -> None:
+        if self._names:
+            raise ValueError(f"it holds the unknown array {min(self._names)!r:.100}")
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._names
+
+    def pop(self, name: str) -> Array:
+        """Take out an array, after a check of its length in the directory of the file."""
+        if self._names.count(name) > 1:
+            raise ValueError("it holds an array twice")
         with _reading():
             place = self._archive.zip.getinfo(f"{name}.npy")
             with self._archive.zip.open(place) as stream:
                 shape, dtype = npy_header(stream)
                 if stream.tell() + math.prod(shape) * dtype.itemsize != place.file_size:
                     raise ValueError(f"{name} does not have {shape} numbers")
-            return np.asarray(self._archive[name])
+            array = np.asarray(self._archive[name])
+        self._names.remove(name)
+        return array
 
 
 @contextmanager

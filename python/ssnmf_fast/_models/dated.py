@@ -10,14 +10,15 @@ import scipy.sparse as sp
 from numpy.random import Generator
 
 from .._common.arrays import Array, Matrix
+from .._common.warn import warn_user
 from .._data.arrays import drop_entries, entry_rows, with_values
 from .._data.border import CleanMatrix
-from .._data.times import Slices
+from .._data.times import Slices, cut
 from .._linalg.operators import unit_rows
 from .._solver.losses import loss_named
 from .._solver.penalties import L2, Graph
 from .._solver.result import Factorization, TensorFactorization
-from .._topics import divide_by_sums
+from .._topics import count_copies, divide_by_sums
 from .factorize import factorize, factorize_tensor
 from .represent import represent
 
@@ -33,6 +34,10 @@ _TERMS = 100  # shorter pooled rows keep all entries
 _SAMPLE = 2000  # pooled documents of the short starts
 _STARTS = {"n_starts": 3, "max_iter": 15}
 _REFINED = 40  # iterations of another loss than squared errors
+_NEAR = 0.75  # with more topics, relative to the number of slices, each topic becomes a slice
+_FEW_TOPICS = 4  # no warning for this number of topics
+_ALIKE = 0.8  # cosine of two similar topics; useful fits to news stay below 0.7
+_SINGLE, _FEW_SLICES = 0.9, 4
 _SINGLE_EVENTS = 0.2  # share of the variance between slices from which topics are single events
 
 
@@ -48,6 +53,47 @@ class DatedTopics(NamedTuple):
     def reason(self) -> str:
         share = f"{self.between:.2f} of the variance of topics lies between slices"
         return f"method {self.method}: {share} ({_SINGLE_EVENTS} or more: tied, less: neighbors)"
+
+
+def find_topics(
+    method: str, X: Matrix, slices: Slices, per_slice: int | None, arguments: dict[str, Any]
+) -> DatedTopics:
+    """Learn topics of clean documents, with arguments of `factorize`; components have sum 1."""
+    if method == "tensor":
+        found = factorize_folded(X, slices, per_slice, arguments)
+    elif method == "nmf":
+        fit = factorize(CleanMatrix(X), **arguments)
+        found = DatedTopics(fit.A, fit, method)
+    else:
+        found = factorize_documents(method, X, slices, per_slice, arguments)
+    A, prevalence = found.components, found.prevalence
+    totals = A.sum(axis=1)
+    components = np.ascontiguousarray(A / np.where(totals > 0, totals, 1)[:, None])
+    if prevalence is not None:
+        prevalence = (prevalence * totals).astype(prevalence.dtype, copy=False)
+    components = components.astype(X.dtype, copy=False)
+    return found._replace(components=components, prevalence=prevalence)
+
+
+def warn_if_degenerate(method: str, components: Array, prevalence: Array, sizes: Array) -> None:
+    """Warn if topics are copies, lie in single slices, or are too many for the slices."""
+    rank, used = len(components), int((sizes > 0).sum())
+    largest, totals = prevalence.max(axis=0), prevalence.sum(axis=0, dtype=np.float64)
+    single = int((largest > _SINGLE * totals).sum()) if used >= _FEW_SLICES else 0
+    alike = count_copies(components, _ALIKE)
+    counts = [(alike, "resemble others"), (single, "lie in one slice of time alone")]
+    problem = " and ".join(f"{count} {what}" for count, what in counts if 2 * count > rank)
+    if problem:
+        text = f"Of the {rank} topics, {problem}, with {used} slices that have documents"
+    elif method in ("tied", "tensor") and rank > max(_NEAR * used, _FEW_TOPICS):
+        text = (
+            f"n_components={rank} is near or above the number of slices with documents, "
+            f"{used}: each topic may become a slice"
+        )
+    else:
+        return
+    ways = "shorter slices (freq)" + (", or method='nmf'" if method != "nmf" else "")
+    warn_user(f"{text}. Use fewer topics or {ways}.", UserWarning)
 
 
 def factorize_documents(
@@ -255,3 +301,25 @@ def resampled(X: Matrix, slices: Slices, rng: Generator) -> tuple[Matrix, Slices
     drawn = [some[rng.integers(len(some), size=len(some))] for some in rows_of(slices)]
     rows = np.concatenate(drawn)
     return X[rows], Slices(slices.starts, slices.of[rows])
+
+
+def add_slices(
+    slices: Array, counts: Array, known: Array, new: Slices, totals: Array, freq: str | int
+) -> tuple[Array, Array, Array]:
+    """Merge new slices with known ones, their numbers of documents and their prevalence.
+
+    `totals` are sums of prevalence in the new slices.
+    """
+    ends = np.concatenate([slices[[0, -1]], new.starts[[0, -1]]]).astype("datetime64[s]")
+    starts = cut(ends, freq, "earlier and new times", after=slices[0]).starts
+    sizes = np.zeros(len(starts), dtype=counts.dtype)
+    sums = np.zeros((len(starts), totals.shape[1]))
+    before, at = np.searchsorted(starts, slices), np.searchsorted(starts, new.starts)
+    sizes[before], sums[before] = counts, known * counts[:, None]
+    sizes[at] += new.sizes
+    sums[at] += totals
+    values = (sums / np.maximum(sizes, 1)[:, None]).astype(known.dtype)
+    # A slice without new documents keeps exactly its values.
+    same = ~np.isin(slices, new.starts[new.sizes > 0])
+    values[before[same]] = known[same]
+    return starts, sizes, values

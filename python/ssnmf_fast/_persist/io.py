@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable
 from dataclasses import fields, is_dataclass
 from functools import cache
 from pathlib import Path
@@ -24,6 +23,7 @@ from .._solver.losses import name_of
 from .._version import __version__
 from ..completion._result import Completion
 
+Arrays = NpzReader | dict[str, Array]
 SCALARS = (str, bool, int, float, type(None))
 _PARTS = ("data", "indices", "indptr")
 _SEVERAL = ("arrays", "list of arrays")
@@ -79,51 +79,28 @@ def _packed(value: object, key: str) -> Any:
     raise TypeError(f"{what}; expected text or numbers. Fit again with labels or ids of text.")
 
 
-def names_of_arrays(plain: dict[str, Any], attributes: Iterable[str]) -> set[str]:
-    """Return the names of all arrays of some attributes, from their plain part."""
-    found = set()
-    for key in attributes:
-        value = plain.get(key)
-        if isinstance(value, dict) and value["kind"] == _MODELS:
-            for i, one in enumerate(value["values"]):
-                if one is not None:
-                    names = names_of_arrays(one["attributes"], _table(_class_of(one["class"])))
-                    found |= {f"{key}/{i}/{name}" for name in names}
-        elif isinstance(value, dict) and value["kind"] in ("csr", *_SEVERAL):
-            parts = _PARTS if value["kind"] == "csr" else value["values"]
-            found |= {f"{key}/{part}" for part in parts}
-        else:
-            found.add(key)
-    return found
-
-
-def unpacked(plain: dict[str, Any], arrays: dict[str, Array]) -> dict[str, Any]:
-    """Return the attributes from :func:`packed`; raise ValueError if they are inconsistent."""
-    arrays = dict(arrays)
-    values: dict[str, Any] = {}
+def unpacked(plain: dict[str, Any], arrays: Arrays, table: Table, at: str = "") -> dict[str, Any]:
+    """Return attributes as before :func:`packed`; their arrays, named `at` ..., are taken out."""
+    alone = [key for key in table if key not in plain and at + key in arrays]
+    values: dict[str, Any] = {key: arrays.pop(at + key) for key in alone}
     for key, value in plain.items():
-        if isinstance(value, dict) and value["kind"] == _MODELS:
+        kind = value["kind"] if isinstance(value, dict) else None
+        if kind == _MODELS:
             values[key] = [
-                one and _put_together(one, _popped(arrays, f"{key}/{i}/"))
+                one and _put_together(one, arrays, f"{at}{key}/{i}/")
                 for i, one in enumerate(value["values"])
             ]
-        elif isinstance(value, dict) and value["kind"] == "csr":
-            parts = tuple(arrays.pop(f"{key}/{part}") for part in _PARTS)
+        elif kind == "csr":
+            parts = tuple(arrays.pop(f"{at}{key}/{part}") for part in _PARTS)
             if any(part.dtype.kind != "i" for part in parts[1:]):
                 raise ValueError(f"{key} does not hold integer indices")
             values[key] = read_csr(sp.csr_array(parts, shape=tuple(value["values"])), key)
-        elif isinstance(value, dict) and value["kind"] in _SEVERAL:
-            several = {part: arrays.pop(f"{key}/{part}") for part in value["values"]}
-            values[key] = several if value["kind"] == _SEVERAL[0] else list(several.values())
+        elif kind in _SEVERAL:
+            several = {part: arrays.pop(f"{at}{key}/{part}") for part in value["values"]}
+            values[key] = several if kind == _SEVERAL[0] else list(several.values())
         else:
             values[key] = _unpacked(value)
-    return values | arrays
-
-
-def _popped(arrays: dict[str, Array], prefix: str) -> dict[str, Array]:
-    """Remove the arrays whose names have a prefix, and return them without the prefix."""
-    names = [name for name in arrays if name.startswith(prefix)]
-    return {name.removeprefix(prefix): arrays.pop(name) for name in names}
+    return values
 
 
 def _unpacked(value: object) -> Any:
@@ -217,7 +194,7 @@ def save_with_notes(model: Any, path: Names, notes: dict[str, Any]) -> None:
         raise TypeError(f"model is {model!r:.100}, a path; write save(model, path).")
     described, arrays = _taken_apart(model)
     try:
-        _put_together(json.loads(json.dumps(described)), arrays)
+        _put_together(json.loads(json.dumps(described)), dict(arrays))
     except _MISFITS as error:
         name = type(model).__name__
         raise ValueError(f"This {name} cannot be saved, as load would fail: {error}.") from error
@@ -282,9 +259,9 @@ def load(path: Names) -> Any:
                 if kind is None:
                     names = ", ".join(sorted(_classes()))
                     raise ValueError(f"it holds a {header['class']!r:.100}, not one of {names}")
-                expected = names_of_arrays(header["attributes"], _table(kind))
-                arrays = _popped(archive.arrays({f"{_ARRAY}{name}" for name in expected}), _ARRAY)
-                return _put_together(header, arrays)
+                model = _put_together(header, archive, _ARRAY)
+                archive.refuse_others()
+                return model
         except _MISFITS as error:
             what = f"{path} is damaged, or was not written by ssnmf_fast.save"
             raise ValueError(f"{what}: {stage}: {error}. Save the model again.") from error
@@ -315,12 +292,13 @@ def _taken_apart(model: Any) -> tuple[dict[str, Any], dict[str, Array]]:
     return {"class": name, "parameters": _parameters(model), "attributes": plain}, arrays
 
 
-def _put_together(described: dict[str, Any], arrays: dict[str, Array]) -> Any:
-    kind, values = _class_of(described["class"]), unpacked(described["attributes"], arrays)
+def _put_together(described: dict[str, Any], arrays: Arrays, at: str = "") -> Any:
+    kind = _class_of(described["class"])
     table = _table(kind)
-    unknown = set(values) - set(table)
+    unknown = set(described["attributes"]) - set(table)
     if unknown:
         raise ValueError(f"unknown entries {sorted(unknown)}")
+    values = unpacked(described["attributes"], arrays, table, at)
     saved.check_parts(values, table)
     if not _is_estimator(kind):
         return kind(**{name: table[name].restored(value) for name, value in values.items()})

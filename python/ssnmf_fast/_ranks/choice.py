@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from .._common.arrays import Array
-from .._common.optional import TABLES_HINT, require_package
+from .._common.optional import data_frame
 from ..plotting import rank_curve
 
 if TYPE_CHECKING:
@@ -211,9 +211,8 @@ class RankChoice:
 
     def to_frame(self) -> DataFrame:
         """Return :meth:`to_rows` as a pandas DataFrame."""
-        with require_package("pandas", TABLES_HINT):
-            from pandas import DataFrame
-        return DataFrame(self.to_rows())
+        table: DataFrame = data_frame(self.to_rows())
+        return table
 
     def plot(self, ax: Axes | None = None) -> Figure:
         """Draw the scores with :func:`ssnmf_fast.plotting.rank_curve`, and return its figure."""

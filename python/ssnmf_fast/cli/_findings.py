@@ -17,7 +17,7 @@ from .._persist.io import save_with_notes
 from .._persist.texts import VECTORIZER_NAME, write_vectorizer
 from .._topics import Topics, class_means, numbered_names, real_terms
 from ..estimators import TopicTree
-from ..estimators._dynamic_time import lengths_of
+from ..estimators._over_time import lengths_of
 from ..plotting import image_grid
 from ..report import Example, Picture, Report, png, render
 from ..report.evaluation import REGRESSION, SVC, Evaluation, explain_no_estimate, format_score

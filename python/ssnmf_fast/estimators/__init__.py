@@ -6,18 +6,17 @@ from .._recommend.results import Reasons, Recommendations, Trial
 from ._bayesian import BayesianNMF, SupervisedBayesianNMF
 from ._cp import NonnegativeCP
 from ._dynamic import DynamicTopics
-from ._dynamic_time import Peak, PeakInterval, SlicePrevalence
 from ._explanation import Explanation, SampleContributions
 from ._few_labels import FewLabelsClassifier
 from ._hierarchical import HierarchicalClassifier
 from ._imputer import LowRankImputer
-from ._nmf import NMF, merge_topics, split_topic
-from ._over_time import TopicsOverTime, topics_over_time
+from ._nmf import NMF
+from ._over_time import Peak, PeakInterval, SlicePrevalence, TopicsOverTime, topics_over_time
 from ._papers import ConstrainedNMF, MarginNMF, TopicSupervisedNMF
 from ._recommender import Recommender
 from ._seeded import SeededTopics
 from ._ssnmf import SSNMFClassifier, SSNMFRegressor
-from ._trees import TopicNode, TopicTree, topic_tree
+from ._trees import TopicNode, TopicTree, merge_topics, split_topic, topic_tree
 
 __all__ = [
     "NMF",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache, wraps
 from inspect import Parameter, Signature, signature
@@ -27,7 +27,7 @@ from .._data.arrays import DataLike, check_dtype, refuse_on_disk
 from .._data.csr_file import CsrFile
 from .._data.threads import resolve_jobs, resolve_threads
 from .._models.factorize import Factorization, factorize
-from .._models.receipts import Check, factorization_check
+from .._models.receipts import Check, Inputs, factorization_check
 from .._models.represent import explained_deviance, represent
 from .._ranks.choice import RankChoice
 from .._ranks.words import choose_by_words
@@ -41,9 +41,8 @@ DTYPES = (np.float64, np.float32)  # data of other dtypes are converted to the f
 _LEARNING = ("fit", "fit_transform", "partial_fit")
 _SIZED = ("init", "A_support", "fixed_components")  # parameters that may have a row per component
 _INPUTS = ("A_support", "fixed_components", "penalties")  # inputs of factorize that are parameters
-_OF_BATCHES = ("stream_statistics_", "stream_settings_", "_offset", "_weight_of_labeled")
 _OF_EARLIER_FITS = (
-    *_OF_BATCHES,
+    *("stream_statistics_", "stream_settings_", "stream_mode_", "_offset", "_weight_of_labeled"),
     *("refitted_label_components_", "topic_names_", "covariate_names_", "receipt_"),
 )
 
@@ -84,6 +83,8 @@ class Estimator(TransformerMixin, BaseEstimator):
 
     def _check_loaded(self) -> None:
         """Raise ValueError if loaded attributes do not fit together."""
+        if hasattr(self, "stream_statistics_"):
+            self._resumed()
 
     def _arguments(self, function: Callable[..., Any] = factorize) -> dict[str, Any]:
         names = signature(function).parameters
@@ -111,11 +112,10 @@ def _taken(cls: Any, method: Callable[..., Any]) -> Signature:
     """Return the arguments of a method; those that it passes on are those of `fit`."""
     own, kind = signature(method), getattr(cls, "_kind", None)  # that of a class on a cluster
     *others, last = own.parameters.values()
-    if last.kind is not Parameter.VAR_KEYWORD:
-        return own
-    if method.__name__ == "fit_transform":
+    passes_on = last.kind is Parameter.VAR_KEYWORD
+    if passes_on and method.__name__ == "fit_transform":
         return _taken(cls, cls.fit._plain)
-    if kind is None:
+    if not passes_on or kind is None:
         return own
     of_kind = signature(kind.fit).parameters.values()
     more = [p.replace(kind=last.KEYWORD_ONLY) for p in of_kind if p.name not in own.parameters]
@@ -153,7 +153,7 @@ def _all_or_nothing(method: Callable[..., Any], cls: Any) -> Callable[..., Any]:
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class IterativeEstimator(Estimator):
+class IterativeEstimator(ClassNamePrefixFeaturesOutMixin, Estimator):
     """Base of estimators that fit nonnegative factors iteratively."""
 
     max_iter: int = 200
@@ -164,6 +164,8 @@ class IterativeEstimator(Estimator):
     verbose: int = 0
     dtype: npt.DTypeLike | None = None
 
+    _verifiable: ClassVar[bool] = True
+    _saved: ClassVar = {"objective_": HISTORY, "n_iter_": COUNT, "receipt_": RECEIPT}
     _of_fit: ClassVar = """
     Warns
     -----
@@ -178,6 +180,15 @@ class IterativeEstimator(Estimator):
 
     def _tol(self) -> float:
         return self.tol
+
+    def _keep(self, result: Any, inputs: Inputs | None = None, **attributes: Any) -> None:
+        """Set the attributes of a fit, add inputs to its receipt, and warn unless converged."""
+        for earlier in _OF_EARLIER_FITS:
+            self.__dict__.pop(earlier, None)
+        if receipt := getattr(result, "receipt", None):
+            attributes["receipt_"] = receipt.with_inputs(**inputs or {})
+        vars(self).update(objective_=result.objective, n_iter_=result.n_iter, **attributes)
+        self._warn_unless_converged(result)
 
     def _warn_unless_converged(self, result: Any) -> None:
         if not result.converged and self._tol() > 0 and 0 < self.max_iter <= result.n_iter:
@@ -222,7 +233,7 @@ def product(S: Array, factor: Array, name: str) -> Array:
     return values
 
 
-class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
+class FactorizationBase(IterativeEstimator):
     """Base of estimators that learn components from X and represent samples by them.
 
     `_learn` takes checked X, y and the other arguments of `fit`, and sets the attributes;
@@ -232,18 +243,14 @@ class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
     _saved: ClassVar[dict[str, Saved]] = {
         "components_": Saved("rm"),
         "representation_": Saved("nr", optional=True),
-        "n_iter_": COUNT,
-        "objective_": HISTORY,
         "n_features_in_": COUNT,
         "feature_names_in_": Saved("m", optional=True),
         "sample_penalties_": Saved(optional=True, kind=PlainPenalties),
         "n_fixed_": Saved("", optional=True),
-        "receipt_": RECEIPT,
         "rank_choice_": Saved(optional=True, kind=RankChoice),
     }
 
     _takes_files: ClassVar[bool] = True  # whether X may be on disk
-    _verifiable: ClassVar[bool] = True
 
     @property
     def factorization_(self) -> Factorization:
@@ -256,7 +263,7 @@ class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
         weights = settings["supervision_weight"], settings.get("feature_weight")
         return Factorization(*fit, receipt.converged, *weights, receipt=receipt)
 
-    def _check_of(self, X: Any, y: Any, given: Mapping[str, Any], threads: int) -> Check:
+    def _check_of(self, X: Any, y: Any, given: Inputs, threads: int) -> Check:
         X, parameters = self._checked(X), self._arguments()
         inputs = {name: parameters[name] for name in _INPUTS if name in parameters}
         inputs |= self._fit_inputs(X, y, **given)
@@ -276,12 +283,11 @@ class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
     def _choose_rank(self, X: Any) -> int:
         """Return the number of components for checked data; "auto" sets `rank_choice_`."""
         self.__dict__.pop("rank_choice_", None)
-        given = self.get_params(deep=False)
-        rank = given["n_components"]
+        rank = self.n_components
         if not (isinstance(rank, str) and rank == "auto"):
             return border.check_integer(rank, "n_components", 1)
         for name in _SIZED:
-            if not isinstance(given.get(name), (str, type(None))):
+            if not isinstance(getattr(self, name, None), (str, type(None))):
                 raise ValueError(f"{name} has a row per component; n_components cannot be 'auto'.")
         rng = border.check_random_state(self.random_state)
         jobs = resolve_jobs(None, self.n_threads, 2)
@@ -335,33 +341,18 @@ class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
         """Fit, then transform the same samples: equivalent to ``fit(X, y).transform(X)``.
 
         Labels affect `representation_`, the factor of the fit itself, but not this result.
-
-        Returns
-        -------
-        ndarray, shape (n, r)
         """
         X = self._checked(X, reset=True)
         self._learn(X, y, **given)
         known = {k: v for k, v in given.items() if k == "covariates" and v is not None}
         return self._features(X, given.get("X_weights"), **known)
 
-    def _keep(
-        self, result: Factorization, inputs: Mapping[str, Any] | None = None, **attributes: Any
-    ) -> None:
-        """Set the attributes of a fit, add inputs to its receipt, and warn unless converged."""
-        for earlier in _OF_EARLIER_FITS:
-            self.__dict__.pop(earlier, None)
+    def _keep(self, result: Any, inputs: Inputs | None = None, **attributes: Any) -> None:
         if getattr(self, "penalties", None) is not None:
             attributes["sample_penalties_"] = plain_penalties(self.penalties)
-        self.components_, self.representation_ = result.A, result.S
-        self.objective_, self.n_iter_ = result.objective, result.n_iter
-        if result.B is not None:
-            self.label_components_ = result.B
-        for name, value in attributes.items():
-            setattr(self, name, value)
-        if result.receipt is not None:
-            self.receipt_ = result.receipt.with_inputs(**inputs or {})
-        self._warn_unless_converged(result)
+        if getattr(result, "B", None) is not None:
+            attributes["label_components_"] = result.B
+        super()._keep(result, inputs, components_=result.A, representation_=result.S, **attributes)
 
     def _factorize(self, X: Any, y: Any = None, **arguments: Any) -> Factorization:
         """Factorize checked data; estimators on a cluster do it there."""
@@ -442,14 +433,10 @@ class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
         """Return the features with the largest weights in each component.
 
         Inactive components of a Bayesian model (see `active_components_`) have no terms.
-
-        Returns
-        -------
-        Topics
-            A sequence of topics; print it, or see its ``names``, ``to_rows`` and ``to_frame``.
         """
         check_is_fitted(self)
-        names = names_of(feature_names, self.components_.shape[1], self)
+        given = getattr(self, "feature_names", None) if feature_names is None else feature_names
+        names = names_of(given, self.components_.shape[1], self)
         active = getattr(self, "active_components_", None)
         topics = make_topics(self.components_, names, n_terms, *self._class_shares(), active)
         return topics.named(self._topic_names()) if hasattr(self, "topic_names_") else topics
@@ -482,11 +469,9 @@ class FactorizationBase(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
         The d documents are those that have words and are explained by a topic.  Shares of 0 become
         1e-12, since pyLDAvis takes logarithms; a topic without terms has a uniform distribution.
         """
-        X = self._checked(X)
-        shares = topic_shares(self._represent(X, None), self.components_)
-        return arrays_for_pyldavis(
-            X, shares, self.components_, names_of(feature_names, X.shape[1], self)
-        )
+        X, A = self._checked(X), self.components_
+        names = names_of(feature_names, X.shape[1], self)
+        return arrays_for_pyldavis(X, topic_shares(self._represent(X, None), A), A, names)
 
     def _class_shares(self) -> tuple[Array | None, Array | None]:
         """Return the classes and the weights of components in them, or None for both."""

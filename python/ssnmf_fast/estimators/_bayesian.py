@@ -111,14 +111,10 @@ class BayesianBase(FactorizationBase):
         for name in ("unlabeled", "predicts", "dtype"):  # X has the dtype
             arguments.pop(name, None)
         result = self._fit_variational(X, groups, **arguments | given)
-        self.components_, self.components_rate_ = result.A, result.A_rates
-        self.representation_, self.representation_rates_ = result.S, result.S_rates
-        self.representation_groups_, self.count_scale_ = result.S_groups, result.count_scale
-        self.objective_, self.n_iter_ = result.objective, result.n_iter
-        self.lower_bound_ = -result.objective[-1][1]
-        for name, value in result.hyperparameters.items():
-            setattr(self, f"{name}_", value)
-        self._warn_unless_converged(result)
+        learned: dict[str, Any] = {f"{name}_": p for name, p in result.hyperparameters.items()}
+        learned |= {"components_rate_": result.A_rates, "representation_rates_": result.S_rates}
+        learned |= {"representation_groups_": result.S_groups, "count_scale_": result.count_scale}
+        self._keep(result, lower_bound_=-result.objective[-1][1], **learned)
         active = self.active_components_
         r, idle = len(active), int(np.count_nonzero(~active))
         copies = count_copies(self.components_[active], _ALIKE)

@@ -11,8 +11,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from .._common.arrays import Array, LossName, Solver, VectorLike
-from .._common.bases import ClassNamePrefixFeaturesOutMixin
-from .._common.saved import COUNT, HISTORY, LOSS, STREAM, Saved
+from .._common.saved import LOSS, STREAM, Saved
 from .._common.text import short
 from .._data.border import check_factor, check_matrix, check_real
 from .._data.tensors import SparseTensor, Tensor, TensorLike, as_type, check_mode, check_tensor
@@ -22,18 +21,18 @@ from .._models.online import Stream, refuse_changes
 from .._models.receipts import Check, tensor_check
 from .._models.represent import explained_deviance, represent_tensor
 from .._solver.losses import loss_named
-from .._solver.result import RECEIPT, TensorFactorization, dense_model, sizes_of
+from .._solver.result import TensorFactorization, dense_model, sizes_of
 from .._solver.starts import given_factors
 from .._solver.weights import WeightsLike
 from .._topics import Topics, make_topics
 from ._base import IterativeEstimator
-from ._batches import keep_stream, refuse_to_continue
 from ._docstrings import complete_docstring
+from ._nmf import keep_stream, refuse_to_continue
 
 
 @complete_docstring
 @dataclass(eq=False, repr=False)
-class NonnegativeCP(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
+class NonnegativeCP(IterativeEstimator):
     r"""Nonnegative CP decomposition of a tensor, also from a stream of slices.
 
     Minimizes :math:`\sum W \odot d(X, M)` over :math:`M_{ij..} = \sum_q F_{0,iq} F_{1,jq} \cdots`
@@ -119,7 +118,6 @@ class NonnegativeCP(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
     stream_mode: int = -1
     forget_factor: float = 0.98
 
-    _verifiable = True
     _of_methods: ClassVar = """
     Parameters
     ----------
@@ -133,27 +131,18 @@ class NonnegativeCP(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
         "factors_": Saved("?r", container=list),
         "weights_": Saved("r", "nonnegative"),
         "label_components_": Saved("r?", container=dict, optional=True),
-        "objective_": HISTORY,
-        "n_iter_": COUNT,
         "loss_": LOSS,
         "stream_mode_": Saved("", optional=True),
         "stream_statistics_": STREAM,
-        "receipt_": RECEIPT,
     }
-
-    @property
-    def shape_(self) -> tuple[int, ...]:
-        return tuple(len(F) for F in self.factors_)
 
     @property
     def stream_representation_(self) -> Array:
         mode = int(getattr(self, "stream_mode_", self.stream_mode))
         return np.asarray(self.factors_[mode] * self.weights_)
 
-    @property
-    def components_(self) -> list[Array]:
-        return self.factors_[1:]
-
+    shape_ = property(lambda self: tuple(len(F) for F in self.factors_))
+    components_ = property(lambda self: self.factors_[1:])
     n_features_in_ = property(lambda self: self.shape_[1])
     _n_features_out = property(lambda self: len(self.weights_))
 
@@ -176,14 +165,9 @@ class NonnegativeCP(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
             y = None
         result = factorize_tensor(X, X_weights=X_weights, y=y, **arguments)
         check_mode(self.stream_mode, "stream_mode", len(result.factors))
-        for name in ("stream_statistics_", "stream_mode_"):
-            self.__dict__.pop(name, None)
-        assert result.receipt is not None
-        self.receipt_ = result.receipt
-        self.factors_, self.weights_ = result.factors, result.weights
-        self.label_components_ = result.label_components
-        self.objective_, self.n_iter_, self.loss_ = result.objective, result.n_iter, self.loss
-        self._warn_unless_converged(result)
+        learned: dict[str, Any] = {"factors_": result.factors, "weights_": result.weights}
+        learned |= {"label_components_": result.label_components, "loss_": self.loss}
+        self._keep(result, **learned)
         return self
 
     @property
@@ -264,18 +248,15 @@ class NonnegativeCP(ClassNamePrefixFeaturesOutMixin, IterativeEstimator):
         size = sizes_of(rows, loss_named(self.loss, "loss")).astype(rows.dtype)
         factors = list(stream.factors)
         factors.insert(mode, rows / np.where(size > 0, size, 1).astype(rows.dtype))
-        self.factors_, self.weights_ = factors, size
-        self.loss_, self.stream_mode_ = self.loss, mode
+        vars(self).update(factors_=factors, weights_=size, loss_=self.loss, stream_mode_=mode)
         keep_stream(self, stream)
-        for name in ("label_components_", "receipt_"):
-            self.__dict__.pop(name, None)
+        self.__dict__.pop("label_components_", None)
         return self
 
     def _check_loaded(self) -> None:
         mode = check_mode(getattr(self, "stream_mode_", 0), "stream_mode_", len(self.factors_))
         if hasattr(self, "stream_statistics_"):
-            others = self._others(mode)
-            Stream.of_arrays(others, self.stream_statistics_)
+            Stream.of_arrays(self._others(mode), self.stream_statistics_)
 
     def _others(self, mode: int) -> list[Array]:
         return [F for k, F in enumerate(self.factors_) if k != mode]

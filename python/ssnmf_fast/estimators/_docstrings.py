@@ -156,7 +156,8 @@ _OF_METHODS = {
     "transform": "\nReturns\n-------\nndarray, shape (n, r)",
     "predict_log_proba": "\nReturns\n-------\nndarray, shape (n, k)",
     "to_rows": "\nReturns\n-------\nlist of dict",
-    "topics": "\nReturns\n-------\nTopics",
+    "topics": "\nReturns\n-------\nTopics\n    A sequence of topics; print it, or see its "
+    "``names``, ``to_rows`` and ``to_frame``.",
     "explain": "\nReturns\n-------\nExplanation",
     "to_frame": "\nReturns\n-------\npandas.DataFrame",
     "get_feature_names_out": "\nReturns\n-------\nndarray of str",
@@ -178,9 +179,8 @@ def complete_docstring(cls: Class) -> Class:
     init: Any = vars(cls).get("__init__")
     if init is not None:
         given, own = signature(init), ["self", *cls.__annotations__]
-        rank = {name: k for k, name in enumerate(own)}
         parameters = given.parameters.values()
-        order = sorted(parameters, key=lambda p: (p.kind, rank.get(p.name, len(own))))
+        order = sorted(parameters, key=lambda p: (p.kind, [*own, p.name].index(p.name)))
 
         @wraps(init)
         def checked(self: Any, *args: Any, **kwargs: Any) -> None:

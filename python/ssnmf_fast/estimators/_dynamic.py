@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
 from .._common.arrays import Array, LossName, Matrix, MatrixLike, Solver
-from .._common.optional import TABLES_HINT, require_package
+from .._common.optional import data_frame
 from .._common.saved import LOSS, STREAM, Saved
 from .._data.border import CleanMatrix, check_integer, check_option, check_random_state, check_real
 from .._data.tensors import check_tensor
@@ -21,15 +21,16 @@ from .._data.times import Slices, Times, cut, read_times
 from .._models import dated
 from .._models.factorize import Start, TensorStart
 from .._models.many_starts import draw_seeds
-from .._models.online import refuse_changes
+from .._models.online import Stream, refuse_changes
 from .._models.represent import represent
+from .._solver.losses import loss_named
+from .._solver.result import sizes_of
 from .._solver.weights import WeightsLike
 from .._topics import Records, numbered_names
-from . import _dynamic_time
 from ._base import FactorizationBase
-from ._batches import keep_stream
 from ._docstrings import complete_docstring
-from ._dynamic_time import Peak, PeakInterval, SlicePrevalence
+from ._nmf import keep_stream
+from ._over_time import Peak, PeakInterval, SlicePrevalence, intervals_of, lengths_of, peaks_of
 
 
 @complete_docstring
@@ -212,22 +213,21 @@ class DynamicTopics(FactorizationBase):
                 raise ValueError(f"Leave out documents_per_slice with method={self.method!r}.")
         settings = {"n_components": rank, "random_state": check_random_state(self.random_state)}
         found = self._find(self.method, X, slices, settings)
-        fit, self.components_, self.method_ = found.fit, found.components, found.method
+        fit, between, prevalence = found.fit, found.between, found.prevalence
+        self.components_, self.method_ = found.components, found.method
         self.__dict__.pop("stream_statistics_", None)
         self.loss_, self.freq_ = self.loss, self.freq
         self.objective_, self.n_iter_, self.date_order_ = fit.objective, fit.n_iter, read.first
-        if self.verbose and found.between is not None:
+        if self.verbose and between is not None:
             print(found.reason(), file=sys.stderr, flush=True)
         self._warn_unless_converged(fit)
         self.representation_ = self._represent(X, None)
         self.slices_, self.slice_sizes_ = slices.starts, slices.sizes
-        shares, between = dated.shares_of(self.representation_, self.components_), found.between
+        shares = dated.shares_of(self.representation_, self.components_)
         self.between_slices_ = dated.between_slices(shares, slices) if between is None else between
-        prevalence = (
-            dated.mean_shares(shares, slices) if found.prevalence is None else found.prevalence
-        )
+        prevalence = dated.mean_shares(shares, slices) if prevalence is None else prevalence
         self.prevalence_: Array = prevalence.astype(X.dtype, copy=False)
-        _dynamic_time.warn_if_degenerate(self.method_, self.components_, prevalence, slices.sizes)
+        dated.warn_if_degenerate(self.method_, self.components_, prevalence, slices.sizes)
         return self
 
     def fit_transform(self, X: MatrixLike, times: npt.ArrayLike | None = None) -> Array:  # type: ignore[override]
@@ -247,17 +247,18 @@ class DynamicTopics(FactorizationBase):
 
     def _find(self, method: str, X: Matrix, slices: Slices, settings: Any) -> dated.DatedTopics:
         arguments = self._arguments() | settings
-        return _dynamic_time.find_topics(method, X, slices, self.documents_per_slice, arguments)
+        return dated.find_topics(method, X, slices, self.documents_per_slice, arguments)
 
     def _represent(self, X: Matrix, X_weights: WeightsLike, **known: Any) -> Array:
         self._refuse_weights(X_weights)
         X, A = CleanMatrix(X), self.components_
         return represent(X, A, loss=self.loss_, n_threads=self.n_threads)
 
-    def _prevalence(self, method: str, X: Matrix, slices: Slices, A: Array) -> Array:
-        rows = dated.means_of_slices(X, slices) if method == "tensor" else CleanMatrix(X)
+    def _prevalence(self, X: Matrix, slices: Slices, A: Array) -> Array:
+        folded = self.method_ == "tensor"
+        rows = dated.means_of_slices(X, slices) if folded else CleanMatrix(X)
         S = represent(rows, A, loss=self.loss_, n_threads=self.n_threads)
-        P = S if method == "tensor" else dated.mean_shares(dated.shares_of(S, A), slices)
+        P = S if folded else dated.mean_shares(dated.shares_of(S, A), slices)
         return P.astype(S.dtype, copy=False)
 
     def prevalence(self, X: MatrixLike, times: npt.ArrayLike) -> SlicePrevalence:
@@ -273,11 +274,10 @@ class DynamicTopics(FactorizationBase):
         ValueError
             If `freq` was a number of slices, which cannot be continued.
         """
-        check_is_fitted(self)
-        X, learned = self._checked(X, reset=False), self._learned_with()
-        read = self._times(X, times, self.date_order_).values
-        slices = cut(read, learned["freq"], after=self.slices_[0], least=1)
-        values = self._prevalence(learned["method"], X, slices, self.components_)
+        X = self._checked(X)
+        read = self._times(X, times, self.date_order_)
+        slices = cut(read.values, self.freq_, after=self.slices_[0], least=1)
+        values = self._prevalence(X, slices, self.components_)
         return SlicePrevalence(slices.starts, slices.sizes, values)
 
     def partial_fit(self, X: MatrixLike, times: npt.ArrayLike) -> DynamicTopics:
@@ -300,65 +300,65 @@ class DynamicTopics(FactorizationBase):
         """
         if not hasattr(self, "components_"):
             return self.fit(X, times)
-        method = self._unchanged()["method"]
+        self._refuse_changes()
         keep = check_real(self.forget_factor, "forget_factor", maximum=1)
-        X = self._checked(X, reset=False)
+        X = self._checked(X)
         read = self._times(X, times, self.date_order_)
         new = cut(read.values, self.freq, after=self.slices_[0], least=1)
         rows = X.astype(self.components_.dtype, copy=False)
-        if method == "neighbors":
+        if self.method_ == "neighbors":
             rows = dated.pooled(rows, new, check_random_state(self.random_state)).astype(rows.dtype)
-        elif method == "tensor":
+        elif self.method_ == "tensor":
             rows = dated.sums_of_slices(rows, new)[new.sizes > 0]
         fresh = ~np.isin(new.starts[new.sizes > 0], self.slices_[self.slice_sizes_ > 0])
         share = keep ** (float(fresh.sum()) / rows.shape[0])  # of earlier rows, for each of these
         if sp.issparse(rows):
             *places, values = sp.find(rows)
             rows = np.stack(places), values, rows.shape
-        threads = resolve_threads(self.n_threads)
-        learn = _dynamic_time.stream_of(self, method, threads).learn
-        stream, S = learn(check_tensor(rows, "X"), loss=self.loss, keep=share, threads=threads)
+        settings: Any = {"loss": self.loss, "threads": resolve_threads(self.n_threads)}
+        before = self._resumed(settings["threads"])
+        stream, S = before.learn(check_tensor(rows, "X"), keep=share, **settings)
         (F,) = stream.factors
         sums = F.sum(axis=0)
         self.components_ = np.ascontiguousarray((F / np.where(sums > 0, sums, 1)).T)
-        if method == "tensor":
+        if self.method_ == "tensor":
             totals = np.zeros((len(new.starts), len(sums)))
             totals[new.sizes > 0] = S * sums
         else:
-            totals = self._prevalence(method, X, new, self.components_) * new.sizes[:, None]
-        known = SlicePrevalence(self.slices_, self.slice_sizes_, self.prevalence_)
-        both = _dynamic_time.add_slices(known, new, totals, self.freq)
+            totals = self._prevalence(X, new, self.components_) * new.sizes[:, None]
+        known = self.slices_, self.slice_sizes_, self.prevalence_
+        both = dated.add_slices(*known, new, totals, self.freq)
         self.slices_, self.slice_sizes_, self.prevalence_ = both
         self.date_order_ = read.first
         keep_stream(self, stream)
-        self.__dict__.pop("representation_", None)
         return self
 
-    def _learned_with(self) -> dict[str, Any]:
-        learned = {name: getattr(self, f"{name}_") for name in ("loss", "freq", "method")}
-        return {"n_components": len(self.components_), **learned}
-
-    def _unchanged(self) -> dict[str, Any]:
-        learned = self._learned_with()
-        now = {name: getattr(self, name) for name in learned}
-        if self.n_components == "auto":
-            now["n_components"] = learned["n_components"]
-        if self.method == "auto" and learned["method"] in ("neighbors", "tied"):
-            now["method"] = learned["method"]
+    def _refuse_changes(self) -> None:
+        names = ("n_components", "loss", "freq", "method")
+        learned = {name: getattr(self, f"{name}_") for name in names}
+        now = {name: getattr(self, name) for name in names}
+        for name in ("n_components", *["method"] * (self.method_ in ("neighbors", "tied"))):
+            now[name] = learned[name] if now[name] == "auto" else now[name]
         refuse_changes(now, learned)
-        return learned
 
-    def _check_loaded(self) -> None:
+    def _resumed(self, threads: int = 1) -> Stream:
+        """Return the stream of what was learned, from its statistics or from the fit."""
+        # The factor of terms (m, r) with columns of size 1, and their former sizes.
+        A = self.components_
+        size = sizes_of(A.T, loss_named(self.loss_, "loss")).astype(A.dtype)
+        F = np.ascontiguousarray(A.T / np.where(size > 0, size, 1))
         if hasattr(self, "stream_statistics_"):
-            _dynamic_time.stream_of(self, self._learned_with()["method"], 1)
+            return Stream.of_arrays([F], self.stream_statistics_)
+        if self.method_ == "tensor":
+            rows = (self.prevalence_ * self.slice_sizes_[:, None])[self.slice_sizes_ > 0]
+        else:
+            rows = self.representation_
+        rows, settings = (rows * size).astype(F.dtype), {"keep": 1.0, "total": 0.0}
+        fitted = Stream.resumed([F], rows, loss=self.loss_, threads=threads, **settings)
+        return replace(fitted, seen=0.0)  # losses are those of new rows: the fit may have others
 
     def to_frame(self, feature_names: npt.ArrayLike | None = None, n_terms: int = 3) -> Any:
         """Return the prevalence of the topics as a table (needs pandas).
-
-        Parameters
-        ----------
-        n_terms : int
-            Number of terms in the name of a column, at least 1.
 
         Returns
         -------
@@ -366,10 +366,9 @@ class DynamicTopics(FactorizationBase):
             Slices, indexed by their beginnings, x topics, named like "3: tsunami, aceh, quake".
         """
         names = numbered_names(self.topics(feature_names, n_terms))
-        with require_package("pandas", f"{TABLES_HINT}, or use slices_ and prevalence_"):
-            import pandas
-        index = pandas.DatetimeIndex(self.slices_.astype("datetime64[s]"), name="slice")
-        return pandas.DataFrame(self.prevalence_, index=index, columns=names)
+        labels = {"index": self.slices_.astype("datetime64[s]"), "columns": names}
+        table = data_frame(self.prevalence_, ", or use slices_ and prevalence_", **labels)
+        return table.rename_axis("slice")
 
     def peaks(self, window: int = 1, period: int | None = None) -> Records[Peak]:
         """Return when each topic is most prevalent, and how concentrated it is in time.
@@ -388,8 +387,7 @@ class DynamicTopics(FactorizationBase):
             One per topic; the list has ``to_frame()``.
         """
         check_is_fitted(self)
-        freq = self._learned_with()["freq"]
-        return _dynamic_time.peaks_of(self.prevalence_, self.slices_, freq, window, period)
+        return peaks_of(self.prevalence_, self.slices_, self.freq_, window, period)
 
     def lengths(self, share: float = 0.5) -> Array:
         """Return the number of slices that each topic lasts.
@@ -407,7 +405,7 @@ class DynamicTopics(FactorizationBase):
         check_is_fitted(self)
         if not 0 < check_real(share, "share") <= 1:
             raise ValueError(f"share must be above 0 and at most 1; got {share!r}.")
-        return _dynamic_time.lengths_of(self.prevalence_, share)
+        return lengths_of(self.prevalence_, share)
 
     def intervals(
         self,
@@ -440,13 +438,12 @@ class DynamicTopics(FactorizationBase):
             year.
         """
         check_is_fitted(self)
-        learned = self._unchanged()
-        method, rank = learned["method"], learned["n_components"]
+        self._refuse_changes()
         n_fits = check_integer(n_fits, "n_fits", 2)
         if not 0 < check_real(level, "level") < 1:
             raise ValueError(f"level must be above 0 and below 1; got {level!r}.")
         redrawn = check_option(over, "over", ("documents", "starts")) == "documents"
-        X = self._checked(X, reset=False)
+        X = self._checked(X)
         slices = cut(self._times(X, times, self.date_order_).values, self.freq)
         if not np.array_equal(slices.starts, self.slices_):
             new = f"times has {len(slices.starts)} slices starting at {slices.starts[0]}"
@@ -456,9 +453,10 @@ class DynamicTopics(FactorizationBase):
         for seed in draw_seeds(check_random_state(self.random_state), n_fits):
             rng = np.random.default_rng(seed)
             drawn, cuts = dated.resampled(X, slices, rng) if redrawn else (X, slices)
-            settings = {"callback": None, "verbose": 0, "random_state": rng, "n_components": rank}
-            found = self._find(method, drawn, cuts, settings)
+            settings = {"callback": None, "verbose": 0, "random_state": rng}
+            settings["n_components"] = self.n_components_
+            found = self._find(self.method_, drawn, cuts, settings)
             A, P = found.components, found.prevalence
-            fits.append((A, self._prevalence(method, drawn, cuts, A) if P is None else P))
+            fits.append((A, self._prevalence(drawn, cuts, A) if P is None else P))
         model = self.components_, self.prevalence_, self.slices_
-        return Records(_dynamic_time.intervals_of(model, fits, level))
+        return Records(intervals_of(model, fits, level))

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._common.arrays import Array, Matrix, VectorLike
-from .._common.optional import TABLES_HINT, require_package
+from .._common.optional import data_frame
 from .._common.text import listed, short
 from .._data.border import check_integer, require_finite
 from .._data.csr_file import CsrFile
@@ -57,9 +57,7 @@ class SampleContributions:
 
     def to_frame(self) -> Any:
         """Return :meth:`to_rows` as a pandas DataFrame (needs pandas)."""
-        with require_package("pandas", f"{TABLES_HINT}, or use to_rows"):
-            import pandas
-        return pandas.DataFrame(self.to_rows(), columns=_COLUMNS)
+        return data_frame(self.to_rows(), ", or use to_rows", columns=_COLUMNS)
 
 
 @dataclass(frozen=True)

@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, get_args
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
+from scipy.optimize import linear_sum_assignment
 
 from .._common.arrays import Array, MatrixLike, VectorLike
 from .._common.saved import Saved
 from .._common.text import short
 from .._data.arrays import entry_rows, refuse_on_disk
 from .._data.border import check_data, check_integer, check_option
-from .._data.times import Slices, cut, read_times
+from .._data.times import Slices, cut, period_of, read_times
 from .._labels import ClassLabels, Indicators, is_indicator
 from .._linalg.operators import unit_rows
 from .._models.dated import mean_shares, shares_of
 from .._topics import Records, Topics, divide_by_sums, make_topics, names_of, numbered_names
 from ..plotting import topics_over_time as draw
 from ._base import FactorizationBase
-from ._dynamic_time import Peak, peaks_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -33,6 +34,75 @@ _DECAY, _REACH = 0.8, 31  # of the weights of other slices, which are < .001 bey
 _ENTRIES = 4_000_000  # of temporary arrays
 _ENOUGH = 50  # documents per topic, for reliable words
 _NOTHING = 1e-9  # of a frequency, or its increase
+
+
+class Peak(NamedTuple):
+    """When a topic is most prevalent, and how concentrated it is in time.
+
+    Attributes
+    ----------
+    topic : int
+        Number of the component.
+    slice : numpy.datetime64
+        Beginning of the slice in which the topic is most prevalent.
+    prevalence : float
+        Its prevalence in that slice.
+    concentration : float
+        Share of its total prevalence in a window around the peak; near 1 for a single event.
+    periodicity : float
+        How regularly the topic recurs, from 0 to 1: the autocovariance at one period divided by the
+        variance, after removing the moving mean.  NaN for less than two periods.
+    """
+
+    topic: int
+    slice: np.datetime64
+    prevalence: float
+    concentration: float
+    periodicity: float
+
+
+class PeakInterval(NamedTuple):
+    """Intervals for the peak and the length of a topic, from several fits.
+
+    Attributes
+    ----------
+    topic : int
+        Number of the component.
+    slice, low_slice, high_slice : numpy.datetime64
+        Beginnings of the slice of the model's peak and of the first and last slice of the interval.
+    length, low_length, high_length : int
+        The same for the number of slices that the topic lasts; see :meth:`DynamicTopics.lengths`.
+    similarity : float
+        Mean cosine of the topic and its matches in the fits, from 0 to 1; if it is small, the
+        intervals mean little.
+    """
+
+    topic: int
+    slice: np.datetime64
+    low_slice: np.datetime64
+    high_slice: np.datetime64
+    length: int
+    low_length: int
+    high_length: int
+    similarity: float
+
+
+class SlicePrevalence(NamedTuple):
+    """Prevalence of topics in slices.
+
+    Attributes
+    ----------
+    slices : ndarray of datetime64, shape (slices,)
+        Beginnings of the slices, from that of the first document to that of the last.
+    sizes : ndarray of int, shape (slices,)
+        Numbers of documents.
+    values : ndarray, shape (slices, r)
+        The prevalence of each topic in each slice, as `prevalence_`.
+    """
+
+    slices: Array
+    sizes: Array
+    values: Array
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -176,6 +246,56 @@ class TopicsOverTime:
     def plot(self, **options: Any) -> Figure:
         """Draw the prevalence with :func:`ssnmf_fast.plotting.topics_over_time`."""
         return draw(self, **options)
+
+
+def peaks_of(
+    prevalence: Array, starts: Array, freq: str | int, window: int, period: int | None
+) -> Records[Peak]:
+    """Return the peak of each topic, with its concentration and periodicity."""
+    check_integer(window, "window", 0)
+    period = period_of(freq) if period is None else check_integer(period, "period", 2)
+    n, peaks = len(starts), []
+    for topic, values in enumerate(prevalence.astype(np.float64).T):
+        top, total, periodicity = int(values.argmax()), float(values.sum()), float("nan")
+        near = float(values[max(0, top - window) : top + window + 1].sum())
+        if period is not None and n >= 2 * period:
+            # The autocovariance without trend, divided by the variance.
+            ones, variance = np.ones(period + 1 - period % 2), float(values.var())
+            mean = np.convolve(values, ones, "same") / np.convolve(np.ones(n), ones, "same")
+            covariance = ((values - mean)[:-period] * (values - mean)[period:]).mean()
+            periodicity = float(np.clip(covariance / variance, 0, 1)) if variance > 0 else 0.0
+        share = near / total if total > 0 else 0.0
+        peaks.append(Peak(topic, starts[top], float(values[top]), share, periodicity))
+    return Records(peaks)
+
+
+def lengths_of(prevalence: Array, share: float = 0.5) -> Array:
+    """Return the number of slices in which each topic has at least a share of its peak."""
+    lasts = prevalence >= share * prevalence.max(axis=0)
+    return np.asarray((lasts & (prevalence > 0)).sum(axis=0))
+
+
+def intervals_of(
+    model: tuple[Array, Array, Array], fits: Sequence[tuple[Array, Array]], level: float
+) -> Iterator[PeakInterval]:
+    """Yield the interval of each topic, from the components and prevalence of several fits."""
+    components, prevalence, starts = model
+    rank = len(components)
+    peaks, lengths, cosines = (np.zeros((len(fits), rank)) for _ in range(3))
+    for number, (others, of_others) in enumerate(fits):
+        cosine = unit_rows(components) @ unit_rows(others).T
+        topics, matched = linear_sum_assignment(cosine, maximize=True)
+        values = of_others[:, matched]
+        peaks[number], cosines[number] = values.argmax(axis=0), cosine[topics, matched]
+        lengths[number] = lengths_of(values)
+    ends = [(1 - level) / 2, (1 + level) / 2]
+    of_both = np.quantile([peaks, lengths], ends, axis=1, method="inverted_cdf").astype(int)
+    at, long = of_both.swapaxes(0, 1)
+    for k, length in enumerate(lengths_of(prevalence).tolist()):
+        top, low, high = starts[[prevalence[:, k].argmax(), *at[:, k]]]
+        similarity = float(np.clip(cosines[:, k].mean(), 0, 1))
+        least, most = long[:, k].tolist()
+        yield PeakInterval(k, top, low, high, length, least, most, similarity)
 
 
 def topics_over_time(

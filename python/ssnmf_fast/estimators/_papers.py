@@ -201,9 +201,7 @@ class TopicSupervisedNMF(NamedTopics):
     topic_names: Any = None
     predicts: bool = True
 
-    def _fit_inputs(
-        self, X: Matrix, y: LabelsLike, X_weights: WeightsLike = None
-    ) -> dict[str, Any]:
+    def _fit_inputs(self, X: Matrix, y: LabelsLike, X_weights: WeightsLike = None) -> Any:
         return self._inputs(X, y, X_weights, self.topic_names_.tolist())[1]
 
     def _learn(self, X: Matrix, y: LabelsLike, X_weights: WeightsLike = None) -> None:
@@ -428,7 +426,7 @@ def dual_coefficients(
         tasks = [(second, first) for first, second in combinations(classes, 2)]
     if not tasks:
         raise ValueError("No label in y separates labeled samples: each marks all of them or none.")
-    rows, columns, values = [], [], []
+    parts = []
     for machine, (positive, negative) in enumerate(tasks):
         labeled = np.concatenate([positive, negative])
         sign = np.repeat([1, -1], [len(positive), len(negative)])
@@ -444,8 +442,7 @@ def dual_coefficients(
         # Not from LIBLINEAR's dual solver, whose random generator is shared between threads.
         alpha = 2 * C * np.maximum(0, 1 - sign * scores)
         chosen = alpha > 0
-        rows.append(labeled[chosen])
-        columns.append(machine + len(tasks) * (sign[chosen] < 0))
-        values.append(alpha[chosen])
-    place = (np.concatenate(rows), np.concatenate(columns))
-    return sp.csr_array((np.concatenate(values), place), shape=(X.shape[0], 2 * len(tasks)))
+        columns = machine + len(tasks) * (sign[chosen] < 0)
+        parts.append((alpha[chosen], labeled[chosen], columns))
+    values, *place = map(np.concatenate, zip(*parts, strict=True))
+    return sp.csr_array((values, tuple(place)), shape=(X.shape[0], 2 * len(tasks)))

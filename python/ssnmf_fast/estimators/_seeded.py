@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar, Literal
 
@@ -22,9 +22,10 @@ from .._data.arrays import DataLike
 from .._data.threads import one_blas_thread
 from .._labels import ClassLabels, names_array, sorting, warn_of_doubts
 from .._linalg.operators import unit_rows
+from .._models.dated import without_zeros
 from .._models.factorize import Factorization, factorize
-from .._solver.starts import FILLER, roots
-from .._topics import Topics, divide_by_sums, names_of, topic_shares
+from .._solver.starts import roots
+from .._topics import divide_by_sums, names_of, topic_shares
 from ._base import require
 from ._class_topics import OVERALL, even_start, weighted_sums
 from ._docstrings import complete_docstring
@@ -47,36 +48,32 @@ _SLOPE = 3.0  # of the logits of naive Bayes, which is underconfident
 class Vocabulary:
     """Features by name or by number; unknown names are collected."""
 
-    def __init__(self, feature_names: VectorLike, n_features: int) -> None:
+    def __init__(self, names: list[str], n_features: int) -> None:
         self.n_features = n_features
         self.unknown: list[str] = []
-        self._positions: dict[str, int] | None = None
-        if feature_names is not None:
-            names = names_of(feature_names, n_features)
-            # The first of several spellings of a name; an exact match takes precedence.
-            pairs = [(name, i) for i, name in enumerate(names)]
-            self._positions = {nfc(name): i for name, i in reversed(pairs)} | dict(pairs)
+        # The first of several spellings of a name; an exact match takes precedence.
+        pairs = [(name, i) for i, name in enumerate(names)]
+        self._positions = {nfc(name): i for name, i in reversed(pairs)} | dict(pairs)
 
-    def positions(self, features: object, where: str) -> list[tuple[Any, int | None]]:
-        """Return the features of a list with their numbers; None for an unknown name."""
+    def positions(self, features: object, where: str) -> Iterator[tuple[Any, int | None]]:
+        """Yield the features of a list with their numbers; None for an unknown name."""
         if isinstance(features, (str, bytes)) or not isinstance(features, Iterable):
             raise TypeError(f"{where} must be a list of features; got {short(features)}.")
-        pairs: list[tuple[Any, int | None]] = []
         for feature in features.tolist() if isinstance(features, np.ndarray) else features:
             if isinstance(feature, numbers.Integral):
                 name, last = f"every number in {where}", self.n_features - 1
-                pairs.append((feature, border.check_integer(feature, name, 0, last)))
+                yield feature, border.check_integer(feature, name, 0, last)
                 continue
             if not isinstance(feature, str):
                 wanted = "expected names or numbers of features"
                 raise TypeError(f"{where} holds {short(feature)}; {wanted}.")
-            if self._positions is None:
+            if not self._positions:
                 hint = "X has no feature names. Give feature_names, or numbers of columns."
                 raise ValueError(f"{where} holds the name {short(feature)}, but {hint}")
-            pairs.append((feature, self._positions.get(feature, self._positions.get(nfc(feature)))))
-            if pairs[-1][1] is None:
+            position = self._positions.get(feature, self._positions.get(nfc(feature)))
+            if position is None:
                 self.unknown.append(feature)
-        return pairs
+            yield feature, position
 
     def take_unknown(self, where: str) -> list[str]:
         """Return and clear the unknown names, with a warning."""
@@ -98,7 +95,7 @@ class Seeds:
     unknown: list[str]
 
     @classmethod
-    def read(cls, topics: object, without: object, names: VectorLike, n_features: int) -> Seeds:
+    def read(cls, topics: object, without: object, names: list[str], n_features: int) -> Seeds:
         """Check seeds and forbidden features of topics, and warn about unknown names."""
         seeds = _checked(topics, "seeds")
         forbidden = {nfc(k): features for k, features in _checked(without, "forbidden").items()}
@@ -122,12 +119,9 @@ class Seeds:
                     raise ValueError(f"{short(feature)} is both {both}; remove it from one.")
                 allowed[k, position] = False
         vocabulary.take_unknown("forbidden")
-        matrix = sp.lil_array((len(rows), n_features))
+        matrix = np.zeros(allowed.shape)
         for k, row in enumerate(rows):  # divided by their sums: lengths of lists do not matter
-            total = sum(row.values())
-            for position, strength in row.items():
-                if strength > 0:
-                    matrix[k, position] = strength / total
+            matrix[k, [*row]] = np.array([*row.values()]) / (sum(row.values()) or 1)
         return cls(list(seeds), sp.csr_array(matrix), allowed, unknown)
 
 
@@ -200,11 +194,6 @@ def _evidence(X: Matrix, seeds: Seeds, members: Array) -> tuple[Any, Array]:
         topic, hint = short(seeds.names[absent[0]]), "Add seeds that occur in X, or labels."
         raise ValueError(f"No sample has a seed of the topic {topic} or its label. {hint}")
     return parts, evidence
-
-
-def _lifted(F: Array) -> Array:
-    """Return a factor with zeros replaced, since updates would keep them."""
-    return np.asarray(np.maximum(F, FILLER * F.mean() or 1.0))
 
 
 @complete_docstring
@@ -354,10 +343,8 @@ class SeededTopics(NamedTopics):
         if topics is None and labels is not None:
             labels.check_fit()
             topics = {name: [] for name in labels.classes.tolist()}
-        if names is None:
-            names = getattr(self, "feature_names_in_", None)
-        else:
-            names_of(names, X.shape[1], self)
+        named = names is not None or hasattr(self, "feature_names_in_")
+        names = names_of(names, X.shape[1], self) if named else []
         seeds = Seeds.read(topics, self.forbidden, names, X.shape[1])
         warn_of_doubts(dict.fromkeys(self.seeds or {}, 0), "seeds", None, several=True)
         if len(seeds.names) < 2:
@@ -409,7 +396,7 @@ class SeededTopics(NamedTopics):
         settings: Any = {"n_components": k + n_free, "loss": "frobenius", "tol": 0}
         settings |= {"n_threads": self.n_threads, "random_state": self.random_state}
         held = factorize(parts, fixed_components=named, init="random", max_iter=_HELD, **settings)
-        init = _lifted(held.S), _lifted(held.A)
+        init = without_zeros(held.S), without_zeros(held.A)
         fit = factorize(parts, init=init, max_iter=_FREE, **settings)
         # Order the topics by names: those that match seeds and labels best.
         profiles = divide_by_sums(fit.A.astype(np.float64) ** 2)
@@ -417,7 +404,7 @@ class SeededTopics(NamedTopics):
         match = match + of_labels.T @ topic_shares(fit.S**2, fit.A**2)
         _, chosen = linear_sum_assignment(match, maximize=True)
         order = np.append(chosen, np.setdiff1d(np.arange(len(profiles)), chosen))
-        S, A = (_lifted(F[order].astype(np.float64) ** 2) for F in (fit.S.T, fit.A))
+        S, A = (without_zeros(F[order].astype(np.float64) ** 2) for F in (fit.S.T, fit.A))
         sizes = A.max(axis=1, keepdims=True)
         half = largest**0.5  # in S and in A, so that neither grows too large
         S, A = (half * sizes * S).T.astype(X.dtype), (half / sizes * A).astype(X.dtype)
@@ -427,8 +414,3 @@ class SeededTopics(NamedTopics):
         settings = {"n_components": len(A), "init": (S * support, A)}
         settings |= {"S_support": support} if labeled.any() else {}
         return self._factorize(X, **settings, **self._arguments())
-
-    def topics(self, feature_names: VectorLike = None, n_terms: int = 10) -> Topics:
-        """Return the features with the largest weights in each topic."""
-        names = self.feature_names if feature_names is None else feature_names
-        return super().topics(names, n_terms)

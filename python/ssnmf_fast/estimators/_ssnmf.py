@@ -21,9 +21,9 @@ from .._solver.starts import INITS
 from .._solver.weights import WeightsLike
 from . import _training_data as training
 from ._base import Self, product, require, score_labeled
-from ._batches import BatchLearner
 from ._class_topics import SUPPORTS, LabeledSamples, inputs_of_labels
 from ._docstrings import complete_docstring
+from ._nmf import BatchLearner
 from ._predicting import ReadoutPredictions
 from ._readout import ComponentReadout, Readout
 
@@ -363,9 +363,7 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):
         learned = {"y": targets.matrix(X.dtype), "y_weights": training.as_outer(rows)}
         return targets, {"X_weights": X_weights, **learned}
 
-    def _fit_inputs(
-        self, X: Matrix, y: LabelsLike, *, X_weights: WeightsLike = None, **weights: Any
-    ) -> dict[str, Any]:
+    def _fit_inputs(self, X: Any, y: Any, *, X_weights: Any = None, **weights: Any) -> Any:
         return self._inputs(X, y, X_weights, weights, self.offset_)[1]
 
     def _learn(self, X: Matrix, y: LabelsLike, X_weights: WeightsLike = None, **given: Any) -> None:
