@@ -164,11 +164,8 @@ class RankChoice:
             also = f", and {self.rank} is within one standard error of it" * near
             notes.append(f"The best is the largest rank tried, {high}{also}: try larger ones.")
         if self.rank <= low > (2 if words or self.criterion == "stability" else 1):
-            what = (
-                "The chosen rank is the smallest one tried"
-                if self.rank == low
-                else "None is chosen"
-            )
+            chosen = "The chosen rank is the smallest one tried"
+            what = chosen if self.rank == low else "None is chosen"
             notes.append(f"{what}: try some below {low}.")
         if words:  # which has a range
             return notes

@@ -28,6 +28,9 @@ S : array_like or sparse, shape (n, r)
 truth : array_like, shape (n,), or array_like or sparse, shape (n, k)
     True class of each sample (text or integers), or nonnegative memberships with a column for each
     class (at least two); a row of zeros is a sample without a class, not a missing label.
+normalize : {"rows", "columns", "none"}
+    Scaling of both matrices before the comparison: the weights of each sample ("rows") or of each
+    topic ("columns") sum to 1, unless all are 0; "none" leaves them as they are.
 unlabeled : "auto", None or a label
     Marker of unlabeled samples in a vector of labels, in addition to None and NaN; these samples
     are left out.  "auto" means -1, unless the labels are exactly -1 and 1: then both are classes,

@@ -233,8 +233,7 @@ def topic_coherence(
     if not n_documents:
         raise ValueError("texts holds no document; expected at least one.")
     scores = [score(together[k], n_documents, k, topic) for k, topic in enumerate(topics)]
-    per_topic = np.array(scores)
-    return TopicScore(float(per_topic.mean()), per_topic)
+    return TopicScore(float(np.mean(scores)), np.array(scores))
 
 
 def _windows(texts: object, words: Sequence[str], window: int | None) -> Iterator[sp.csc_array]:
@@ -276,9 +275,8 @@ def _windows(texts: object, words: Sequence[str], window: int | None) -> Iterato
 
 
 def _together(parts: list[tuple[Array, Array]], n_windows: int, n_words: int) -> sp.csc_array:
-    places = tuple(np.concatenate(side) for side in zip(*parts, strict=True))
-    shape = (n_windows, n_words)
-    occurs = sp.coo_array((np.ones(len(places[0])), places), shape=shape).tocsc()
+    rows, words = (np.concatenate(side) for side in zip(*parts, strict=True))
+    occurs = sp.csc_array((np.ones(len(rows)), (rows, words)), shape=(n_windows, n_words))
     occurs.data[:] = 1  # a word counts once in a window
     return occurs
 

@@ -22,7 +22,7 @@ from ..estimators._cp import NonnegativeCP
 from ._criteria import Search, bounds, stabilities, tensor_scores
 from ._held_out import Data, Fits, splits
 
-_SPLITS, _STARTS, _STABILITY_STARTS = 5, 3, 20
+_SPLITS, _STARTS = {"words": 2}, {"stability": 20}  # by default, other than 5 and 3
 MOST_RANKS = 1000
 _OF_SPLITS = ("n_splits", "validation_fraction", "mask_zeros")
 _UNUSED: dict[str, tuple[str, ...]] = {  # arguments that a criterion does not use
@@ -182,9 +182,8 @@ def choose_rank(
             "criterion='words', for texts in a sparse matrix, does not."
         )
     tried = None if ranks is None else _checked_ranks(ranks)
-    n_splits = (2 if words else _SPLITS) if n_splits is None else n_splits
-    if n_starts is None:
-        n_starts = _STABILITY_STARTS if criterion == "stability" else _STARTS
+    n_splits = _SPLITS.get(criterion, 5) if n_splits is None else n_splits
+    n_starts = _STARTS.get(criterion, 3) if n_starts is None else n_starts
     n_starts = check_integer(n_starts, "n_starts", 1)
     n_splits = check_integer(n_splits, "n_splits", 1)
     share = check_real(validation_fraction, "validation_fraction")

@@ -176,12 +176,13 @@ class MiniBatchNMF(_OWN_BATCH):  # type: ignore[misc, valid-type]
             if token:
                 _threads.reset(token)
 
-    def _sides(self, X: Any, dtype: Any, threads: int) -> iterations.Sides:
-        X = X.astype(dtype, copy=False)
+    def _sides(self, X: Any, H: Array, threads: int) -> tuple[iterations.Sides, Array]:
+        """Return data for the kernels, and the transpose of H of the same dtype."""
+        X = X.astype(dtype := np.result_type(X.dtype, H.dtype), copy=False)
         X = X if isinstance(X, iterations.FastCsr) else iterations.clean(X, threads)
         if sum(X.shape) * self._n_components < _LEAST_SHARED:
             threads = 1
-        return iterations.Sides(X, self._beta_loss, threads, once=True)
+        return iterations.Sides(X, self._beta_loss, threads, once=True), padded(H.T, dtype)
 
     def _fit_transform(self, X: Any, W: Any = None, H: Any = None, update_H: bool = True) -> Any:
         with self._served(X, W, H) as threads:
@@ -197,8 +198,7 @@ class MiniBatchNMF(_OWN_BATCH):  # type: ignore[misc, valid-type]
         with self._served(X, None, H) as threads:
             if not threads:
                 return np.asarray(super()._solve_W(X, H, max_iter))
-            dtype = np.result_type(X.dtype, H.dtype)
-            sides, G = self._sides(X, dtype, threads), padded(H.T, dtype)
+            sides, G = self._sides(X, H, threads)
             W = self._solve(sides, G, H.shape[0], penalties_of(self, X)[0], max_iter)
             return np.ascontiguousarray(W[:, : H.shape[0]], X.dtype)
 
@@ -221,14 +221,13 @@ class MiniBatchNMF(_OWN_BATCH):  # type: ignore[misc, valid-type]
         with self._served(X, None, H) as threads:
             if not threads:
                 return super()._minibatch_step(X, W, H, update_H)
-            dtype, rank = np.result_type(X.dtype, H.dtype), H.shape[0]
-            sides, G = self._sides(X, dtype, threads), padded(H.T, dtype)
+            (sides, G), rank = self._sides(X, H, threads), H.shape[0]
             (of_W, of_H), cross = penalties_of(self, X), None
             if self.fresh_restarts or W is None:
                 F = self._solve(sides, G, rank, of_W, self.fresh_restarts_max_iter)
                 iterations.cut(F, sides.beta, 0)
             else:
-                F = padded(W, dtype)
+                F = padded(W, G.dtype)
                 P = sides.product(F, G, 0)
                 iterations.step(sides, F, G, 0, P, of_W)
                 iterations.cut(F, sides.beta, 0)
