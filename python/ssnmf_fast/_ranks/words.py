@@ -111,7 +111,7 @@ def presence(X: Any, n_threads: int) -> sp.csr_array:
     refuse_on_disk(matrix, "the choice by words")
     if not (sp.issparse(matrix) or hasattr(matrix, "sparse")):
         raise ValueError(
-            f"The number of topics is chosen from words of texts in a sparse matrix; got "
+            "The number of topics is chosen from words of texts in a sparse matrix; got "
             f"{type(matrix).__name__}. Give a scipy.sparse matrix of counts or TF-IDF; for other "
             "data, compare ranks by choose_rank(X, ranks)."
         )

@@ -47,10 +47,9 @@ def leading_terms(A: npt.ArrayLike, n_terms: int, least: int) -> list[list[int]]
         topics += [best[row[best] > 0].tolist() for row, best in zip(block, order, strict=True)]
     for topic, chosen in enumerate(topics):
         if len(chosen) < least:
-            raise ValueError(
-                f"components[{topic}] has {len(chosen)} terms with a weight above 0; expected "
-                f"{least} or more. Leave the topic out."
-            )
+            expected = f"expected {least} or more. Leave the topic out"
+            terms = f"{len(chosen)} terms with a weight above 0"
+            raise ValueError(f"components[{topic}] has {terms}; {expected}.")
     return topics
 
 
@@ -75,15 +74,11 @@ def _read_terms(terms: Any, n_features: int | None) -> list[list[Any]]:
             if n_features is not None:
                 topic[place] = check_integer(term, f"{name} (a column of X)", 0, n_features - 1)
             elif not isinstance(term, str):
-                raise TypeError(
-                    f"{name} must be a word, because texts are given; got {short(term)} "
-                    f"({type(term).__name__})."
-                )
+                got = f"{short(term)} ({type(term).__name__})"
+                raise TypeError(f"{name} must be a word, because texts are given; got {got}.")
         if len(topic) < 2 or len(set(map(nfc, topic))) < len(topic):
-            raise ValueError(
-                f"terms[{number}] is {short(topic)}; expected two or more different terms for each "
-                "topic."
-            )
+            expected = "expected two or more different terms for each topic"
+            raise ValueError(f"terms[{number}] is {short(topic)}; {expected}.")
     return topics
 
 
@@ -197,10 +192,8 @@ def topic_coherence(
     if (X is None) == (texts is None):
         raise TypeError("expected one of X (a matrix of documents) and texts (their tokens).")
     if (feature_names is None) == (texts is not None and components is not None):
-        raise TypeError(
-            "feature_names (the words of the columns of components) must be given with texts and "
-            "components, and only then."
-        )
+        when = "must be given with texts and components, and only then"
+        raise TypeError(f"feature_names (the words of the columns of components) {when}.")
     components = border.by_name(X, A=components)["A"]
     A = None if components is None else read_matrix(components, "components")
     documents = None if X is None else read_matrix(X, "X")
@@ -242,21 +235,17 @@ def _windows(texts: object, words: Sequence[str], window: int | None) -> Iterato
     parts: list[tuple[Array, Array]] = []
     n_windows = n_entries = 0
     if isinstance(texts, str) or not isinstance(texts, Iterable):
-        raise TypeError(
-            f"texts must be an iterable of sequences of tokens; got {type(texts).__name__}."
-        )
+        got = type(texts).__name__
+        raise TypeError(f"texts must be an iterable of sequences of tokens; got {got}.")
     for place, text in enumerate(texts):
         if isinstance(text, str):
-            raise TypeError(
-                f"texts[{place}] is a str; expected a sequence of tokens. Give "
-                "map(vectorizer.build_analyzer(), texts)."
-            )
+            how = "Give map(vectorizer.build_analyzer(), texts)"
+            raise TypeError(f"texts[{place}] is a str; expected a sequence of tokens. {how}.")
         try:
             numbers = np.array([number_of.get(nfc(token), -1) for token in text], dtype=np.int64)
         except TypeError as error:
-            raise TypeError(
-                f"texts[{place}] must be a sequence of tokens; got {text!r:.80}."
-            ) from error
+            expected = "must be a sequence of tokens"
+            raise TypeError(f"texts[{place}] {expected}; got {text!r:.80}.") from error
         width = len(numbers) if window is None else window
         last_window = max(len(numbers) - width, 0)
         at = np.flatnonzero(numbers >= 0)

@@ -304,10 +304,8 @@ class Recipe:
         self.distance_threshold = border.check_real(distance_threshold, "distance_threshold")
         share = border.check_real(neighborhood_fraction, "neighborhood_fraction")
         if not 0 < share <= 1:
-            raise ValueError(
-                "neighborhood_fraction must be above 0 and at most 1; got "
-                f"{neighborhood_fraction!r}."
-            )
+            given = repr(neighborhood_fraction)
+            raise ValueError(f"neighborhood_fraction must be above 0 and at most 1; got {given}.")
         self.n_starts = border.check_integer(n_starts, "n_starts", 1)
         self.n_nearest = int(share * self.n_starts)
         self.random_state: Any = random_state
@@ -334,10 +332,8 @@ def kept_starts(
 ) -> Iterator[Start]:
     """Yield the starts in order: read them from the folder, or fit them and save them there."""
     if recipe.random_state is None:
-        raise ValueError(
-            "folder needs random_state: without it, every call draws other starts. Give a number, "
-            "for example random_state=0."
-        )
+        how = "every call draws other starts. Give a number, for example random_state=0"
+        raise ValueError(f"folder needs random_state: without it, {how}.")
     if folder.is_file():
         raise ValueError(f"folder={str(folder)!r} is a file; give a folder for many files.")
     folder.mkdir(parents=True, exist_ok=True)
@@ -370,10 +366,8 @@ def _read(path: Path, key: dict[str, Any]) -> Start | None:
                     raise ValueError("its contents have been changed")
                 return Start(parts["components"], parts["assignments"], objective, key["level"])
     except (LookupError, TypeError, ValueError, RecursionError) as error:
-        raise ValueError(
-            f"{path} is not a saved start, or is damaged: {error}. Remove it to fit this start "
-            "again."
-        ) from error
+        how = "Remove it to fit this start again"
+        raise ValueError(f"{path} is not a saved start, or is damaged: {error}. {how}.") from error
     names = [name for name in {**key, **found} if found.get(name) != key.get(name)]
     given = ", ".join(f"{name} {found.get(name)!r:.40}" for name in names)
     now = ", ".join(f"{key.get(name)!r:.40}" for name in names)

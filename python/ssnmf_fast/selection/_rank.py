@@ -177,10 +177,8 @@ def choose_rank(
     check_option(rule, "rule", ("near-best", "best"))
     words = criterion == "words"
     if ranks is None and not words:
-        raise ValueError(
-            f"criterion {criterion!r} needs ranks, for example range(2, 31, 2); only "
-            "criterion='words', for texts in a sparse matrix, does not."
-        )
+        ways = "for example range(2, 31, 2); only criterion='words', for texts in a sparse matrix"
+        raise ValueError(f"criterion {criterion!r} needs ranks, {ways}, does not.")
     tried = None if ranks is None else _checked_ranks(ranks)
     n_splits = _SPLITS.get(criterion, 5) if n_splits is None else n_splits
     n_starts = _STARTS.get(criterion, 3) if n_starts is None else n_starts
@@ -188,9 +186,8 @@ def choose_rank(
     n_splits = check_integer(n_splits, "n_splits", 1)
     share = check_real(validation_fraction, "validation_fraction")
     if not 0 < share < 1:
-        raise ValueError(
-            f"validation_fraction must be above 0 and below 1, for example 0.1; got {share}."
-        )
+        expected = f"above 0 and below 1, for example 0.1; got {share}"
+        raise ValueError(f"validation_fraction must be {expected}.")
     if random_state is None:
         random_state = getattr(estimator, "random_state", None)
     rng, threads = check_random_state(random_state), resolve_threads(n_threads)
@@ -263,24 +260,19 @@ def _check_combination(tensor: bool, criterion: str, y: VectorLike, estimator: o
         if is_wrong:
             raise ValueError(message)
     if tensor and not plain and not isinstance(estimator, NonnegativeCP):
-        raise TypeError(
-            f"X is a tensor and needs a NonnegativeCP as estimator; got {type(estimator).__name__}."
-            " Leave estimator out, or give X as a matrix."
-        )
+        got = f"got {type(estimator).__name__}. Leave estimator out, or give X as a matrix"
+        raise TypeError(f"X is a tensor and needs a NonnegativeCP as estimator; {got}.")
 
 
 def _checked_ranks(ranks: Iterable[int]) -> tuple[int, ...]:
     """Return ranks, sorted and without repeats."""
     if isinstance(ranks, (str, bytes)) or not isinstance(ranks, Iterable):
-        raise TypeError(
-            f"ranks must be a sequence of integers, for example [5, 10, 20]; got {short(ranks)}."
-        )
+        expected = f"a sequence of integers, for example [5, 10, 20]; got {short(ranks)}"
+        raise TypeError(f"ranks must be {expected}.")
     given = list(islice(ranks, MOST_RANKS + 1))
     if len(given) > MOST_RANKS:
-        raise ValueError(
-            f"ranks holds more than {MOST_RANKS} ranks, and each is fitted several times; give "
-            "fewer, for example range(5, 100, 5)."
-        )
+        how = "each is fitted several times; give fewer, for example range(5, 100, 5)"
+        raise ValueError(f"ranks holds more than {MOST_RANKS} ranks, and {how}.")
     tried = {check_integer(rank, "every rank in ranks", 1) for rank in given}
     if not tried:
         raise ValueError("ranks is empty; expected at least one rank, for example [5, 10, 20].")

@@ -167,10 +167,8 @@ def verify(
         of: Any = receipts.factorization_check if matrix else receipts.tensor_check
         check = None if result.receipt is None else of(result, X, {"y": y, **inputs}, threads)
     else:
-        raise TypeError(
-            f"verify is not available for {type(result).__name__}; expected a Factorization, a "
-            "TensorFactorization or a fitted estimator."
-        )
+        expected = "expected a Factorization, a TensorFactorization or a fitted estimator"
+        raise TypeError(f"verify is not available for {type(result).__name__}; {expected}.")
     if check is None:
         return Verification([f"This {type(result).__name__} has no receipt of its fit."], [])
     found, table = _differences(check), [("X", check.receipt.data, check.data)]
