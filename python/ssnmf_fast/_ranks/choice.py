@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from .._common.arrays import Array
-from .._common.optional import TABLES_HINT, require_package
+from .._topics import Records
 from ..plotting import rank_curve
 
 if TYPE_CHECKING:
@@ -208,9 +208,8 @@ class RankChoice:
 
     def to_frame(self) -> DataFrame:
         """Return :meth:`to_rows` as a pandas DataFrame."""
-        with require_package("pandas", TABLES_HINT):
-            from pandas import DataFrame
-        return DataFrame(self.to_rows())
+        frame: DataFrame = Records(self.to_rows()).to_frame()
+        return frame
 
     def plot(self, ax: Axes | None = None) -> Figure:
         """Draw the scores with :func:`ssnmf_fast.plotting.rank_curve`, and return its figure."""

@@ -25,13 +25,11 @@ from ._held_out import Data, Fits, splits
 _SPLITS, _STARTS = {"words": 2}, {"stability": 20}  # by default, other than 5 and 3
 MOST_RANKS = 1000
 _OF_SPLITS = ("n_splits", "validation_fraction", "mask_zeros")
+_OF_FITS = ("y", "estimator", "X_weights", "loss", "n_starts", "max_iter", "tol")
 _UNUSED: dict[str, tuple[str, ...]] = {  # arguments that a criterion does not use
     **dict.fromkeys(("bound", "stability"), _OF_SPLITS),
     "corcondia": (*_OF_SPLITS, "X_weights"),
-    "words": (
-        *("y", "estimator", "X_weights", "loss", "n_starts", "mask_zeros", "rule"),
-        *("max_iter", "tol"),
-    ),
+    "words": (*_OF_FITS, "mask_zeros", "rule"),
 }
 
 

@@ -132,27 +132,19 @@ class NMF(_OWN_FIT):  # type: ignore[misc, valid-type]
     ) -> tuple[Array, Array, int]:
         """Fit with the engine's choice of solver and its stopping rule."""
         unit = 2 if sides.beta == 2 else 1  # the engine's loss relative to scikit-learn's
-        penalties = {  # which the engine multiplies by the length of the other side
+        # The engine multiplies penalties by the length of the other side.
+        by_side = zip("SA"[: 1 + update_H], weights, sides.X.shape[::-1], strict=False)
+        penalties = {
             name: [L1(unit * linear / length), L2(unit * square / (2 * length))]
-            for name, (linear, square), length in zip(
-                "SA", weights, sides.X.shape[::-1], strict=True
-            )
+            for name, (linear, square), length in by_side
             if linear or square
         }
         settings: Any = {"loss": sides.beta, "n_threads": sides.threads}
+        settings["penalties"] = penalties or None
         if not update_H:
-            settings["penalties"] = {"S": penalties["S"]} if "S" in penalties else None
             return represent(sides.X, H, **settings), H, 1
-        fit = factorize(
-            sides.X,
-            n_components=W.shape[1],
-            init=(W, H),
-            max_iter=self.max_iter,
-            tol=self.tol,
-            penalties=penalties or None,
-            verbose=int(bool(self.verbose)),
-            **settings,
-        )
+        settings |= {"max_iter": self.max_iter, "tol": self.tol, "verbose": int(bool(self.verbose))}
+        fit = factorize(sides.X, n_components=W.shape[1], init=(W, H), **settings)
         return fit.S, fit.A, fit.n_iter
 
 
