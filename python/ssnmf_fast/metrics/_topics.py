@@ -13,8 +13,7 @@ import scipy.sparse as sp
 
 from .._common.arrays import Array, MatrixLike
 from .._common.text import nfc, short
-from .._data import border
-from .._data.border import check_integer, check_option, check_real, check_shape
+from .._data.border import by_name, check_integer, check_option, check_real, check_shape
 from .._topics import names_of
 from ._sparsity import complete_docstring, read_matrix, row_blocks, shares_along, sums_along
 
@@ -194,7 +193,7 @@ def topic_coherence(
     if (feature_names is None) == (texts is not None and components is not None):
         when = "must be given with texts and components, and only then"
         raise TypeError(f"feature_names (the words of the columns of components) {when}.")
-    components = border.by_name(X, A=components)["A"]
+    components = by_name(X, A=components)["A"]
     A = None if components is None else read_matrix(components, "components")
     documents = None if X is None else read_matrix(X, "X")
     if A is None:

@@ -223,11 +223,8 @@ def _cluster(spectra: Array, recipe: Recipe, seed: int) -> tuple[Array, Array, A
     found = [clusters_of(spectra[p], distances[np.ix_(p, p)], rank, seed) for p in parts]
     (_, of_all), (labels, of_kept) = found[0], found[-1]
     if (count := labels.max() + 1) < rank:
-        warn_user(
-            f"All starts have only {count} different components, fewer than n_components={rank}: "
-            f"the consensus has {count}. Reduce n_components.",
-            UserWarning,
-        )
+        fewer = f"fewer than n_components={rank}: the consensus has {count}. Reduce n_components"
+        warn_user(f"All starts have only {count} different components, {fewer}.", UserWarning)
     clusters, silhouettes = np.full(len(spectra), DROPPED), np.full(len(spectra), np.nan)
     clusters[kept], silhouettes[kept] = labels, of_kept
     return nearness, clusters, silhouettes, float(of_all.mean())

@@ -331,9 +331,8 @@ class Consensus:
                 with files.path(paths[-1]).open("w", encoding="utf-8", newline="") as file:
                     lines = csv.writer(file, delimiter="\t", lineterminator="\n")
                     lines.writerow(["", *columns])
-                    lines.writerows(
-                        [row, *of.tolist()] for row, of in zip(rows, values, strict=True)
-                    )
+                    by_row = zip(rows, values, strict=True)
+                    lines.writerows([row, *of.tolist()] for row, of in by_row)
         return paths
 
     def _of_samples(self, Y: DataLike, n_threads: int | None) -> Any:

@@ -80,9 +80,8 @@ class Fits:
             if not tensor and quadratic:  # multiplicative steps are slow with weights
                 self.settings["solver"] = "hals"
         else:
-            if not all(hasattr(estimator, name) for name in ("fit", "loss", *_TASK)) or (
-                "X_weights" not in signature(estimator.fit).parameters
-            ):
+            fits = all(hasattr(estimator, name) for name in ("fit", "loss", *_TASK))
+            if not fits or "X_weights" not in signature(estimator.fit).parameters:
                 what = "one of ssnmf_fast with n_components and X_weights"
                 such = f"such as NMF, SSNMFClassifier or SSNMFRegressor; got {estimator!r:.100}"
                 raise TypeError(f"estimator must be {what}, {such}.")

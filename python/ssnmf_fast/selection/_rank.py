@@ -11,8 +11,7 @@ from sklearn.base import BaseEstimator, clone
 
 from .._common.arrays import LossName, Seed, VectorLike
 from .._common.text import short
-from .._data import border
-from .._data.border import check_integer, check_option, check_random_state, check_real
+from .._data.border import by_name, check_integer, check_option, check_random_state, check_real
 from .._data.tensors import TensorLike, coordinate_parts, depth
 from .._data.threads import resolve_jobs, resolve_threads
 from .._ranks.choice import CRITERIA, Criterion, RankChoice, Rule
@@ -201,9 +200,9 @@ def choose_rank(
         options: dict[str, Any] = {"n_splits": n_splits, "share": share, "stability": stability}
         return choose_by_words(X, rng, ranks=tried, n_jobs=jobs, verbose=verbose, **options)
     assert tried is not None
-    X_weights = border.by_name(X, X_weights=X_weights)["X_weights"]
+    X_weights = by_name(X, X_weights=X_weights)["X_weights"]
     if estimator is not None and hasattr(X, "columns"):
-        estimator = clone(estimator).set_params(**border.by_name(X, **estimator.get_params(False)))
+        estimator = clone(estimator).set_params(**by_name(X, **estimator.get_params(False)))
     search = Search(tried, n_splits, n_starts, n_jobs, n_threads, verbose)
     tensor = _is_tensor(X, estimator)
     _check_combination(tensor, criterion, y, estimator)
@@ -212,11 +211,10 @@ def choose_rank(
         given = n_starts if tensor else f"{tried[0]} and {n_starts}"
         raise ValueError(f"criterion 'stability' needs {needed} of at least 2; got {given}.")
     settings: dict[str, Any] = {"loss": loss, "max_iter": max_iter, "tol": tol}
-    parts: dict[str, Any] = {}
     if criterion == "bound":
         settings["X_weights"] = X_weights
-        scores, parts["best_model"] = bounds(X, y, estimator, search, rng, **settings)
-        return RankChoice.by_rule(tried, scores, criterion, rule, **parts)
+        scores, best = bounds(X, y, estimator, search, rng, **settings)
+        return RankChoice.by_rule(tried, scores, criterion, rule, best_model=best)
     fits = Fits(estimator, tensor, criterion == "stability", **settings)
     if criterion == "stability" and not tensor:
         scores = stabilities(X, X_weights, fits, search, rng)
@@ -224,11 +222,10 @@ def choose_rank(
     data = Data(X, X_weights, threads, tensor)
     if criterion == "held-out":
         every = splits(data, y, fits, share, bool(mask_zeros), rng)
-        parts["measures"] = search.held_out(islice(every, n_splits), rng)
-        scores = parts["measures"].pop("error")
+        found = search.held_out(islice(every, n_splits), rng)
     else:
-        scores = tensor_scores(criterion, data, fits, search, rng)
-    return RankChoice.by_rule(tried, scores, criterion, rule, **parts)
+        found = {"error": tensor_scores(criterion, data, fits, search, rng)}
+    return RankChoice.by_rule(tried, found.pop("error"), criterion, rule, measures=found)
 
 
 def _is_tensor(X: Any, estimator: BaseEstimator | None) -> bool:
@@ -242,6 +239,7 @@ def _is_tensor(X: Any, estimator: BaseEstimator | None) -> bool:
 def _check_combination(tensor: bool, criterion: str, y: VectorLike, estimator: object) -> None:
     """Raise an error for arguments that do not go together."""
     of_core, plain = criterion == "corcondia", estimator is None
+    stable = criterion == "stability" and not tensor
     refused = {
         "y is not supported for tensors.": tensor and y is not None,
         "criterion='bound' is not available for tensors; use 'held-out', 'corcondia' or "
@@ -250,9 +248,7 @@ def _check_combination(tensor: bool, criterion: str, y: VectorLike, estimator: o
         "y needs an estimator that takes labels, for example estimator=SSNMFClassifier(); give "
         "one, or leave y out.": plain and y is not None and criterion != "bound",
         "criterion='stability' fits plain factorizations and does not take an estimator; give "
-        "loss, max_iter and tol instead, or use criterion='held-out'.": (
-            criterion == "stability" and not tensor and not plain
-        ),
+        "loss, max_iter and tol instead, or use criterion='held-out'.": stable and not plain,
     }
     for message, is_wrong in refused.items():
         if is_wrong:

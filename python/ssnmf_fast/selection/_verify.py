@@ -17,7 +17,6 @@ from .._common.text import short
 from .._data.tensors import TensorLike
 from .._data.threads import resolve_threads
 from .._models import receipts
-from .._models.receipts import Check
 from .._solver.result import Factorization, Receipt, TensorFactorization
 
 Compared = tuple[str, str, str]  # a name, and values as recorded and as computed
@@ -29,7 +28,7 @@ _ALLOWED = {"float64": (1e-10, 1e-13, 1e-12), "float32": (1e-5, 1e-6, 2e-6)}
 _SHAKES = 4  # of the effect of rounding on the values
 
 
-def _differences(check: Check) -> list[str]:
+def _differences(check: receipts.Check) -> list[str]:
     """Compare fingerprints of data, other inputs and the parts of a result with a receipt."""
     receipt = check.receipt
     given = {"X": check.data, **check.parts, **check.inputs}
@@ -183,7 +182,7 @@ def verify(
 
 def _check_of_estimator(
     model: BaseEstimator, X: TensorLike, y: object, inputs: dict[str, Any], threads: int
-) -> Check | None:
+) -> receipts.Check | None:
     """Return the check of the factorization of an estimator; None without a receipt."""
     name = type(model).__name__
     if not getattr(model, "_verifiable", False):
@@ -199,7 +198,7 @@ def _check_of_estimator(
     for key in inputs.keys() & parameters:
         setattr(model, key, inputs[key])
     of_fit = {key: value for key, value in inputs.items() if key in arguments}
-    check: Check = model._check_of(X, y, of_fit, threads)
+    check: receipts.Check = model._check_of(X, y, of_fit, threads)
     return check
 
 

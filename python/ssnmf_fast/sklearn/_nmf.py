@@ -15,13 +15,11 @@ import sklearn
 import sklearn.decomposition as original
 from scipy import linalg
 from sklearn.decomposition import _nmf as theirs
-from sklearn.decomposition._nmf import _beta_loss_to_float
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_array
 from sklearn.utils._param_validation import StrOptions, validate_params
 
 from .._backend import dispatch
-from .._backend.dispatch import padded
 from .._common.arrays import Array
 from .._data.threads import resolve_threads
 from .._models.factorize import factorize
@@ -41,7 +39,7 @@ _threads: ContextVar[int | None] = ContextVar("_threads", default=None)
 
 def _reason(model: Any, X: Any, W: Any, H: Any) -> str | None:
     """Return why the engine cannot serve a call with these data and given factors, or None."""
-    beta = _beta_loss_to_float(model.beta_loss)
+    beta = theirs._beta_loss_to_float(model.beta_loss)
     if beta < 0:
         return f"beta_loss={beta:g} is negative."
     if dispatch.level == "reference" and dispatch.available_levels():
@@ -87,7 +85,7 @@ class NMF(_OWN_FIT):  # type: ignore[misc, valid-type]
     def _fit_transform(
         self, X: Any, y: Any = None, W: Any = None, H: Any = None, update_H: bool = True
     ) -> tuple[Array, Array, int]:
-        beta = _beta_loss_to_float(self.beta_loss)
+        beta = theirs._beta_loss_to_float(self.beta_loss)
         solver = ("cd" if beta == 2 else "mu") if self.solver == "auto" else self.solver
         if reason := _reason(self, X, W, H):
             on_engine("NMF", reason)
@@ -101,6 +99,8 @@ class NMF(_OWN_FIT):  # type: ignore[misc, valid-type]
         sides = iterations.Sides(data, beta, threads, once=not update_H)
         penalties = penalties_of(self, X)
         W, H = self._check_w_h(iterations.for_start(X, sides, penalties), W, H, update_H)
+        if solver == "mu" and not (update_H or W.any()):  # which "auto" starts at 0, like "cd"
+            W += W.dtype.type(np.sqrt(X.mean() / W.shape[1]))
         two_sided = any(penalties[0]) == any(penalties[1])
         best = self.solver == "auto" and beta <= 2 and (two_sided or not update_H)
         convex = solver == "cd" and not update_H
@@ -119,12 +119,9 @@ class NMF(_OWN_FIT):  # type: ignore[misc, valid-type]
             run = iterations.descend if solver == "cd" else iterations.multiply
             W, H, n_iter = run(sides, W, H, self, penalties, update_H)
         if n_iter == self.max_iter and self.tol > 0:
-            warnings.warn(
-                f"Maximum number of iterations {self.max_iter} reached. Increase it to improve "
-                "convergence.",
-                ConvergenceWarning,
-                stacklevel=2,
-            )
+            how = "Increase it to improve convergence"
+            message = f"Maximum number of iterations {self.max_iter} reached. {how}."
+            warnings.warn(message, ConvergenceWarning, stacklevel=2)
         return W, H, n_iter
 
     def _fit_best(
@@ -174,15 +171,14 @@ class MiniBatchNMF(_OWN_BATCH):  # type: ignore[misc, valid-type]
         X = X if isinstance(X, iterations.FastCsr) else iterations.clean(X, threads)
         if sum(X.shape) * self._n_components < _LEAST_SHARED:
             threads = 1
-        return iterations.Sides(X, self._beta_loss, threads, once=True), padded(H.T, dtype)
+        return iterations.Sides(X, self._beta_loss, threads, once=True), dispatch.padded(H.T, dtype)
 
     def _fit_transform(self, X: Any, W: Any = None, H: Any = None, update_H: bool = True) -> Any:
         with self._served(X, W, H) as threads:
             if threads and sp.issparse(X):
                 X = iterations.clean(X, threads)  # sorted here: SciPy would sort the caller's X
                 X = X if X.has_sorted_indices else X.sorted_indices()
-                beta = _beta_loss_to_float(self.beta_loss)
-                sides = iterations.Sides(X, beta, threads)
+                sides = iterations.Sides(X, theirs._beta_loss_to_float(self.beta_loss), threads)
                 X = iterations.for_start(X, sides, penalties_of(self, X))
             return super()._fit_transform(X, W=W, H=H, update_H=update_H)
 
@@ -199,7 +195,7 @@ class MiniBatchNMF(_OWN_BATCH):  # type: ignore[misc, valid-type]
     ) -> Array:
         """Return W in padded storage, as `_solve_W` of scikit-learn."""
         X = sides.X
-        F = padded(np.full((X.shape[0], rank), np.sqrt(X.mean() / rank), G.dtype), G.dtype)
+        F = dispatch.padded(np.full((X.shape[0], rank), np.sqrt(X.mean() / rank), G.dtype), G.dtype)
         P = None
         for _ in range(max_iter):
             before = F.copy()
@@ -219,7 +215,7 @@ class MiniBatchNMF(_OWN_BATCH):  # type: ignore[misc, valid-type]
                 F = self._solve(sides, G, rank, of_W, self.fresh_restarts_max_iter)
                 iterations.cut(F, sides.beta, 0)
             else:
-                F = padded(W, G.dtype)
+                F = dispatch.padded(W, G.dtype)
                 P = sides.product(F, G, 0)
                 iterations.step(sides, F, G, 0, P, of_W)
                 iterations.cut(F, sides.beta, 0)
