@@ -23,10 +23,9 @@ def check_cp_model(model: Any, name: str) -> tuple[Array, list[Array]]:
         model = model.weights_, list(model.factors_)
     parts = given_factors(model)
     if parts is None or len(parts[1]) == 0:
-        raise TypeError(
-            f"{name} is a {type(model).__name__}; expected a TensorFactorization, a pair of "
-            "weights and factors, or a sequence with a factor for each mode."
-        )
+        ways = "a pair of weights and factors, or a sequence with a factor for each mode"
+        expected = f"expected a TensorFactorization, {ways}"
+        raise TypeError(f"{name} is a {type(model).__name__}; {expected}.")
     given_weights, given = parts
     rank = np.shape(given[0])[1] if depth(given[0]) == 2 else 0
     if rank == 0:

@@ -285,10 +285,9 @@ def _umass(together: Array, n_documents: int, topic: int, chosen: list[Any]) -> 
     single = np.diag(together)
     absent = np.flatnonzero(single[:-1] == 0)
     if len(absent):
-        raise ValueError(
-            f"term {short(chosen[absent[0]])} of topic {topic} occurs in no document: UMass is not "
-            'defined. Leave the term out, give other documents, or use measure="npmi".'
-        )
+        term = f"term {short(chosen[absent[0]])} of topic {topic}"
+        how = 'Leave the term out, give other documents, or use measure="npmi"'
+        raise ValueError(f"{term} occurs in no document: UMass is not defined. {how}.")
     below, above = np.tril_indices(len(together), -1)
     return float(np.log((together[below, above] + 1) / single[above]).sum())
 

@@ -376,11 +376,10 @@ def _read(path: Path, key: dict[str, Any]) -> Start | None:
 
 def _write(path: Path, key: dict[str, Any], start: Start) -> None:
     if start.level != key["level"]:
-        raise ValueError(
-            f"folder={str(path.parent)!r} is for starts fitted by the kernels of level "
-            f"{key['level']!r}, but a worker has {start.level!r}, which rounds differently. Set "
-            "SSNMF_FAST_ISA to the same level for all workers, or give no folder."
-        )
+        of = f"folder={str(path.parent)!r} is for starts fitted by the kernels of level"
+        levels = f"{key['level']!r}, but a worker has {start.level!r}, which rounds differently"
+        how = "Set SSNMF_FAST_ISA to the same level for all workers, or give no folder"
+        raise ValueError(f"{of} {levels}. {how}.")
     parts: dict[str, Any] = {name: getattr(start, name) for name in _PARTS}
     header = {"key": key, "objective": start.objective}
     parts[HEADER] = header_array({**header, "seal": _seal(key, start.objective, parts)})

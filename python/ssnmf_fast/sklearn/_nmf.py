@@ -31,8 +31,6 @@ from ._calls import on_engine
 _LEAST_SHARED = 1 << 17  # with more entries in the factors of a batch, a second thread helps
 
 _OWN_FIT, _OWN_BATCH = original.NMF, original.MiniBatchNMF  # the originals, also while patched
-
-
 # Threads of the engine in the current fit, transform or batch of MiniBatchNMF, or 0
 _threads: ContextVar[int | None] = ContextVar("_threads", default=None)
 
