@@ -101,7 +101,7 @@ def forged(result, **changes):
     return replace(made, receipt=replace(receipt, **of_receipt).sealed())
 
 
-FIELDS = {"settings", "residuals", "dtype", "data", "inputs", "version", "level"}
+FIELDS = {"settings", "residuals", "data", "inputs"}
 
 
 def settings(result, **changes):
@@ -140,20 +140,12 @@ TAMPERED = {
     "the objective": lambda r, g: replace(r, objective=last(r, 0.99)),
     "the objective, forged": lambda r, g: forged(r, objective=last(r, 1 - 1e-4)),
     "the residuals, forged": lambda r, g: forged(r, residuals=residuals(r, g)),
-    "converged": lambda r, g: replace(r, converged=not r.converged),
-    "converged, forged": lambda r, g: forged(r, converged=True),
-    "iterations": lambda r, g: replace(r, n_iter=r.n_iter + 10),
     "the loss, forged": lambda r, g: forged(r, settings=settings(r, loss="kullback-leibler")),
     "an unknown loss, forged": lambda r, g: forged(r, settings=settings(r, loss="none")),
     "the weight, forged": lambda r, g: forged(
         r, supervision_weight=2.0, settings=settings(r, supervision_weight=2.0)
     ),
-    "the weight": lambda r, g: replace(r, supervision_weight=2.0),
-    "most iterations, forged": lambda r, g: forged(r, settings=settings(r, max_iter=10)),
     "the seed": lambda r, g: of_receipt(r, g, settings=settings(r, random_state=1)),
-    "the version": lambda r, g: forged(r, version="newest"),
-    "the level": lambda r, g: forged(r, level="v9"),
-    "the dtype, forged": lambda r, g: forged(r, dtype="float32"),
     "the fingerprint of X": lambda r, g: forged(r, data=r.receipt.data[:-1] + "g"),
     "no seal": lambda r, g: of_receipt(r, g, seal=""),
 }
@@ -205,8 +197,6 @@ RESULTS = {dtype: guided(dtype) for dtype in ("float64", "float32")}
 @each("kind", TAMPERED)
 def test_tampered_results_are_refused(kind, draw, dtype):
     rng = np.random.default_rng([draw, sorted(TAMPERED).index(kind)])
-    if kind == "the dtype, forged" and dtype == "float32":
-        dtype = "float64"
     result = RESULTS[dtype]
     assert sf.verify(result, X, LABELS)
     found = sf.verify(TAMPERED[kind](result, rng), X, LABELS)

@@ -212,6 +212,16 @@ def test_auto_minimizes_the_same_objective(beta):
             assert ends[0] < ends[1]
 
 
+def test_auto_transforms_by_multiplicative_steps_of_large_beta():
+    X = data("dense")
+    found = [
+        engine.NMF(3, solver=solver, beta_loss=3, random_state=0, tol=0, max_iter=20)
+        for solver in ("auto", "mu")
+    ]
+    np.testing.assert_array_equal(*(model.fit(X).transform(X) for model in found))
+    assert found[0].transform(X).any()
+
+
 def test_same_bits_for_any_number_of_threads():
     X = data("sparse", shape=(300, 200))
     for model in (engine.NMF(3, tol=0, max_iter=5), engine.NMF(3, solver="mu", beta_loss=1)):

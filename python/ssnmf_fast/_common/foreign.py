@@ -23,6 +23,5 @@ def refuse_foreign(name: str, arguments: Iterable[str], weights: bool = True) ->
     """Raise TypeError for an argument of scikit-learn's NMF that has another name here."""
     for argument in arguments:
         if argument in _ANSWERS and (weights or argument != "sample_weight"):
-            raise TypeError(
-                f"{name} has no argument {argument!r}: {argument} {_ANSWERS[argument]}."
-            )
+            answer = f"{argument} {_ANSWERS[argument]}"
+            raise TypeError(f"{name} has no argument {argument!r}: {answer}.")

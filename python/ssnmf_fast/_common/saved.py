@@ -181,11 +181,9 @@ def check_parts(values: dict[str, Any], table: Table) -> None:
     sizes: dict[str, int] = {}
     if "n_features_in_" in values:
         sizes["m"] = values["n_features_in_"]
-    for name, saved in table.items():
+    # Indices come last, when the sizes of their axes are known.
+    for name, saved in sorted(table.items(), key=lambda item: "<" in item[1].values):
         if name in values and not (values[name] is None and saved.optional):
-            saved.check(name, values[name], sizes)
-    for name, saved in table.items():  # again, as indices may precede the size of their axis
-        if "<" in saved.values and values.get(name) is not None:
             saved.check(name, values[name], sizes)
     if "r" in sizes and values.get("n_components_", sizes["r"]) != sizes["r"]:
         raise ValueError("n_components_ does not match other arrays")

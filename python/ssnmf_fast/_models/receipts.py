@@ -54,7 +54,6 @@ class Check:
 
     receipt: Receipt
     parts: dict[str, str]
-    attributes: Inputs  # attributes of the result that are also in the receipt
     data: str
     inputs: dict[str, str]
     recompute: Callable[[], Recomputed]
@@ -77,11 +76,9 @@ def _check(
     recompute: Callable[[], Recomputed],
 ) -> Check:
     assert result.receipt is not None
-    names = ("objective", "n_iter", "converged", *WEIGHTS)
-    own = {name: getattr(result, name) for name in names if hasattr(result, name)}
     parts = parts_of(parts_of_result(result), result.objective, threads)
     seen = data_fingerprint(X, threads), fingerprints(inputs)
-    return Check(result.receipt, parts, own | {"dtype": str(X.dtype)}, *seen, recompute)
+    return Check(result.receipt, parts, *seen, recompute)
 
 
 def factorization_check(

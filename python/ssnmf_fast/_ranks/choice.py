@@ -100,11 +100,9 @@ class RankChoice:
         if self.high is not None:
             return self._in_words
         tried = f"{self.ranks[0]} to {self.ranks[-1]}" if len(self.ranks) > 1 else "this one"
-        lines = [
-            f"RankChoice(rank={self.rank}, of {len(self.ranks)} tried, {tried}; "
-            f"criterion={self.criterion!r}, rule={self.rule!r})"
-        ]
-        return "\n".join([*lines, *(f"  {note}" for note in self.notes)])
+        asked = f"criterion={self.criterion!r}, rule={self.rule!r}"
+        head = f"RankChoice(rank={self.rank}, of {len(self.ranks)} tried, {tried}; {asked})"
+        return "\n  ".join([head, *self.notes])
 
     @property
     def _in_words(self) -> str:
@@ -164,11 +162,8 @@ class RankChoice:
             also = f", and {self.rank} is within one standard error of it" * near
             notes.append(f"The best is the largest rank tried, {high}{also}: try larger ones.")
         if self.rank <= low > (2 if words or self.criterion == "stability" else 1):
-            what = (
-                "The chosen rank is the smallest one tried"
-                if self.rank == low
-                else "None is chosen"
-            )
+            chosen = "The chosen rank is the smallest one tried"
+            what = chosen if self.rank == low else "None is chosen"
             notes.append(f"{what}: try some below {low}.")
         if words:  # which has a range
             return notes
@@ -176,11 +171,10 @@ class RankChoice:
         errors = np.nan_to_num(standard_errors(differences))
         alike = np.flatnonzero(self._losses - self._losses[self._best] <= errors)
         if CRITERIA[self.criterion][2] and len(alike) > max(1, _PLATEAU * len(self.ranks)):
-            ends = self.ranks[alike[0]], self.ranks[alike[-1]]
-            notes.append(
-                "The curve is flat: {} of {} ranks, from {} to {}, do not differ significantly "
-                "from the best one.".format(len(alike), len(self.ranks), *ends)
-            )
+            some = f"{len(alike)} of {len(self.ranks)} ranks"
+            ends = f"from {self.ranks[alike[0]]} to {self.ranks[alike[-1]]}"
+            same = "do not differ significantly from the best one"
+            notes.append(f"The curve is flat: {some}, {ends}, {same}.")
         return notes
 
     @property

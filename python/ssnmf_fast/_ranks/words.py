@@ -67,11 +67,8 @@ class Fold:
         tried = self._neighbors()
         if rank == 1:  # the reference, with the best smoothing
             tried = [(self._alpha, self._beta * _STEP**power) for power in range(-2, 9)]
-        found = [
-            (float(scores.mean()), -number, scores, degrees)
-            for number, (degrees, scores) in enumerate(self._scores(S, A, tried, threads))
-        ]
-        *_, scores, degrees = max(found, key=lambda one: one[:2])
+        found = self._scores(S, A, tried, threads)
+        degrees, scores = max(found, key=lambda one: float(one[1].mean()))
         if rank > 1:
             self._alpha, self._beta = degrees
         return scores
@@ -114,15 +111,13 @@ def presence(X: Any, n_threads: int) -> sp.csr_array:
     refuse_on_disk(matrix, "the choice by words")
     if not (sp.issparse(matrix) or hasattr(matrix, "sparse")):
         raise ValueError(
-            f"The number of topics is chosen from words of texts in a sparse matrix; got "
+            "The number of topics is chosen from words of texts in a sparse matrix; got "
             f"{type(matrix).__name__}. Give a scipy.sparse matrix of counts or TF-IDF; for other "
             "data, compare ranks by choose_rank(X, ranks)."
         )
     X = check_data(X, n_threads)
-    kept = X.data > 0
-    ends = np.concatenate([[0], np.cumsum(kept)])[X.indptr]
-    parts = np.ones(int(kept.sum()), np.float32), X.indices[kept].astype(np.int32), ends
-    B = sp.csr_array(parts, shape=X.shape)
+    B = drop_entries(X, ~(X.data > 0))
+    B.data = np.ones(B.nnz, np.float32)
     B.sort_indices()
     if not B.nnz:
         raise ValueError("X has no entry above 0; expected texts with words.")

@@ -61,12 +61,6 @@ def jaccard_similarity(
     :math:`J(u, v) = \sum_i \min(u_i, v_i) / \sum_i \max(u_i, v_i)` for the columns u of S and v of
     the truth ([1]_, equation 14).
 
-    Parameters
-    ----------
-    normalize : {"rows", "columns", "none"}
-        Scaling of both matrices before the comparison: the weights of each sample ("rows") or of
-        each topic ("columns") sum to 1, unless all are 0; "none" leaves them as they are.
-
     Returns
     -------
     ndarray of float64, shape (r, k)
@@ -108,8 +102,6 @@ def match_topics(
 
     Parameters
     ----------
-    normalize : {"rows", "columns", "none"}
-        As in :func:`jaccard_similarity`.
     threshold : float, 0 to 1
         Similarity above which a topic is resolved.
 
@@ -235,13 +227,9 @@ def clustering_score(
     if assignment == "soft":
         shares = shares_along(known, 1)
     else:  # a 1 at the largest entry of every row that is not zero
-        rows, topics = [], []
-        for numbers, block in row_blocks(known):
-            used = block.any(axis=1)
-            rows.append(numbers[used])
-            topics.append(block.argmax(axis=1)[used])
-        places = np.concatenate(rows), np.concatenate(topics)
-        shares = sp.csr_array((np.ones(len(places[0])), places), shape=known.shape)
+        topics = np.concatenate([block.argmax(axis=1) for _, block in row_blocks(known)])
+        used = np.flatnonzero(sums_along(known, 1))
+        shares = sp.csr_array((np.ones(len(used)), (used, topics[used])), shape=known.shape)
     overlap = members.T @ shares
     overlap = overlap.toarray() if sp.issparse(overlap) else overlap
     sizes = sums_along(members, 0)[:, None]

@@ -28,6 +28,9 @@ S : array_like or sparse, shape (n, r)
 truth : array_like, shape (n,), or array_like or sparse, shape (n, k)
     True class of each sample (text or integers), or nonnegative memberships with a column for each
     class (at least two); a row of zeros is a sample without a class, not a missing label.
+normalize : {"rows", "columns", "none"}
+    Scaling of both matrices before the comparison: the weights of each sample ("rows") or of each
+    topic ("columns") sum to 1, unless all are 0; "none" leaves them as they are.
 unlabeled : "auto", None or a label
     Marker of unlabeled samples in a vector of labels, in addition to None and NaN; these samples
     are left out.  "auto" means -1, unless the labels are exactly -1 and 1: then both are classes,
@@ -53,9 +56,8 @@ def read_matrix(Z: MatrixLike, name: str, *, allow_negative: bool = False) -> An
     """Return a finite, nonempty float64 ndarray or CSR array, which must not be modified."""
     matrix = check_matrix(Z, name, dtype=np.float64, allow_nan=False, allow_negative=allow_negative)
     if 0 in matrix.shape:
-        raise ValueError(
-            f"{name} has shape {matrix.shape}; expected at least one row and one column."
-        )
+        expected = "expected at least one row and one column"
+        raise ValueError(f"{name} has shape {matrix.shape}; {expected}.")
     return matrix
 
 
@@ -96,15 +98,12 @@ def read_classes(
 ) -> ClassLabels:
     vector = label_vector(labels, name)
     if len(vector) != n_samples:
-        raise ValueError(
-            f"{name} holds {len(vector)} labels; expected one for each of the {n_samples} samples."
-        )
+        expected = f"expected one for each of the {n_samples} samples"
+        raise ValueError(f"{name} holds {len(vector)} labels; {expected}.")
     classes = ClassLabels(vector, unlabeled, name=name)
     if not len(classes.known):
-        raise ValueError(
-            f"{name} has no labeled sample: all are marked as unlabeled. Label some samples, or "
-            "change `unlabeled`."
-        )
+        why = "all are marked as unlabeled. Label some samples, or change `unlabeled`"
+        raise ValueError(f"{name} has no labeled sample: {why}.")
     return classes
 
 
@@ -120,10 +119,8 @@ def read_known(
         return known, labels.matrix(np.float64)[labels.labeled], labels.classes
     matrix = read_matrix(truth, "truth")
     if matrix.shape[1] == 1:
-        raise ValueError(
-            "truth has one column; expected a column for each class, or a vector of labels "
-            "(truth.ravel())."
-        )
+        expected = "a column for each class, or a vector of labels (truth.ravel())"
+        raise ValueError(f"truth has one column; expected {expected}.")
     check_shape(matrix, (S.shape[0], matrix.shape[1]), "truth", "one row for each row of S")
     members = sp.csr_array(matrix)
     if not members.data.any():
@@ -189,9 +186,8 @@ def hoyer_sparsity(x: MatrixLike) -> float:
         values = values.tocoo().reshape(1, -1)
     n_entries = math.prod(values.shape)
     if values.ndim != 2 or n_entries < 2:
-        raise ValueError(
-            f"x has shape {np.shape(x)}; expected a vector or a matrix of at least two entries."
-        )
+        expected = "expected a vector or a matrix of at least two entries"
+        raise ValueError(f"x has shape {np.shape(x)}; {expected}.")
     matrix = read_matrix(values, "x", allow_negative=True)
     entries = matrix.data if sp.issparse(matrix) else matrix
     return float(_sparsity(entries.reshape(1, -1), n_entries)[0])
@@ -239,10 +235,8 @@ def inter_label_sparsity(
     known = read_classes(labels, "labels", representation.shape[0], unlabeled)
     n_classes = len(known.classes)
     if n_classes < 2:
-        raise ValueError(
-            f"labels has one class only, {short(known.classes.tolist()[0])}; expected labeled "
-            "samples of at least two."
-        )
+        only = f"{short(known.classes.tolist()[0])}; expected labeled samples of at least two"
+        raise ValueError(f"labels has one class only, {only}.")
     sums = known.matrix(np.float64).T @ representation
     sums = np.ascontiguousarray((sums.toarray() if sp.issparse(sums) else sums).T)
     score = float(_sparsity(sums.reshape(1, -1), sums.size)[0])

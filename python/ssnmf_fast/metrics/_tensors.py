@@ -23,10 +23,9 @@ def check_cp_model(model: Any, name: str) -> tuple[Array, list[Array]]:
         model = model.weights_, list(model.factors_)
     parts = given_factors(model)
     if parts is None or len(parts[1]) == 0:
-        raise TypeError(
-            f"{name} is a {type(model).__name__}; expected a TensorFactorization, a pair of "
-            "weights and factors, or a sequence with a factor for each mode."
-        )
+        ways = "a pair of weights and factors, or a sequence with a factor for each mode"
+        expected = f"expected a TensorFactorization, {ways}"
+        raise TypeError(f"{name} is a {type(model).__name__}; {expected}.")
     given_weights, given = parts
     rank = np.shape(given[0])[1] if depth(given[0]) == 2 else 0
     if rank == 0:
@@ -99,10 +98,9 @@ def factor_match_score(A: object, B: object, *, consider_weights: bool = True) -
     others, other_sizes = _directions(B, "B")
     lengths, other_lengths = ([len(F) for F in model] for model in (directions, others))
     if lengths != other_lengths:
-        raise ValueError(
-            f"A is a model of tensors of shape {tuple(lengths)}, and B of shape "
-            f"{tuple(other_lengths)}; give two models of the same tensor."
-        )
+        shapes = f"{tuple(lengths)}, and B of shape {tuple(other_lengths)}"
+        how = "give two models of the same tensor"
+        raise ValueError(f"A is a model of tensors of shape {shapes}; {how}.")
     similarity = np.ones((len(sizes), len(other_sizes)))
     for F, G in zip(directions, others, strict=True):
         similarity *= np.minimum(F.T @ G, 1)  # which rounding can exceed
@@ -199,16 +197,12 @@ def core_consistency(result: object, X: TensorLike) -> float:
     X = check_tensor(X, "X")
     lengths = tuple(len(F) for F in factors)
     if X.shape != lengths:
-        raise ValueError(
-            f"result is a model of tensors of shape {lengths}, and X has shape {X.shape}; give the "
-            "tensor of the fit."
-        )
-    rank = len(weights)
-    if rank ** len(factors) > _LARGEST:
-        raise ValueError(
-            f"a core of {rank} components and {len(factors)} modes has {rank ** len(factors):,} "
-            f"entries, more than {_LARGEST:,}; give a model of fewer components."
-        )
+        given = f"{lengths}, and X has shape {X.shape}; give the tensor of the fit"
+        raise ValueError(f"result is a model of tensors of shape {given}.")
+    rank, n_modes = len(weights), len(factors)
+    if (entries := rank**n_modes) > _LARGEST:
+        much = f"{entries:,} entries, more than {_LARGEST:,}; give a model of fewer components"
+        raise ValueError(f"a core of {rank} components and {n_modes} modes has {much}.")
     if not isinstance(X, SparseTensor) and np.isnan(X).any():
         model = dense_model(weights, factors, "give a smaller X, or one without NaN")
         X = np.where(np.isnan(X), model, X)
@@ -220,7 +214,7 @@ def core_consistency(result: object, X: TensorLike) -> float:
         return float("nan")
     directions = [F[:, used] / norm[used] for F, norm in zip(factors, norms, strict=True)]
     inverses = [np.linalg.pinv(F) for F in directions]
-    count, n_modes = len(inverses[0]), len(factors)
+    count = len(inverses[0])
     if isinstance(X, SparseTensor):
         core = np.zeros((count,) * n_modes)
         at_once = max(_LEAST, _LARGEST // count ** (n_modes - 1))

@@ -13,8 +13,7 @@ import scipy.sparse as sp
 
 from .._common.arrays import Array, MatrixLike
 from .._common.text import nfc, short
-from .._data import border
-from .._data.border import check_integer, check_option, check_real, check_shape
+from .._data.border import by_name, check_integer, check_option, check_real, check_shape
 from .._topics import names_of
 from ._sparsity import complete_docstring, read_matrix, row_blocks, shares_along, sums_along
 
@@ -47,10 +46,9 @@ def leading_terms(A: npt.ArrayLike, n_terms: int, least: int) -> list[list[int]]
         topics += [best[row[best] > 0].tolist() for row, best in zip(block, order, strict=True)]
     for topic, chosen in enumerate(topics):
         if len(chosen) < least:
-            raise ValueError(
-                f"components[{topic}] has {len(chosen)} terms with a weight above 0; expected "
-                f"{least} or more. Leave the topic out."
-            )
+            expected = f"expected {least} or more. Leave the topic out"
+            terms = f"{len(chosen)} terms with a weight above 0"
+            raise ValueError(f"components[{topic}] has {terms}; {expected}.")
     return topics
 
 
@@ -75,15 +73,11 @@ def _read_terms(terms: Any, n_features: int | None) -> list[list[Any]]:
             if n_features is not None:
                 topic[place] = check_integer(term, f"{name} (a column of X)", 0, n_features - 1)
             elif not isinstance(term, str):
-                raise TypeError(
-                    f"{name} must be a word, because texts are given; got {short(term)} "
-                    f"({type(term).__name__})."
-                )
+                got = f"{short(term)} ({type(term).__name__})"
+                raise TypeError(f"{name} must be a word, because texts are given; got {got}.")
         if len(topic) < 2 or len(set(map(nfc, topic))) < len(topic):
-            raise ValueError(
-                f"terms[{number}] is {short(topic)}; expected two or more different terms for each "
-                "topic."
-            )
+            expected = "expected two or more different terms for each topic"
+            raise ValueError(f"terms[{number}] is {short(topic)}; {expected}.")
     return topics
 
 
@@ -197,11 +191,9 @@ def topic_coherence(
     if (X is None) == (texts is None):
         raise TypeError("expected one of X (a matrix of documents) and texts (their tokens).")
     if (feature_names is None) == (texts is not None and components is not None):
-        raise TypeError(
-            "feature_names (the words of the columns of components) must be given with texts and "
-            "components, and only then."
-        )
-    components = border.by_name(X, A=components)["A"]
+        when = "must be given with texts and components, and only then"
+        raise TypeError(f"feature_names (the words of the columns of components) {when}.")
+    components = by_name(X, A=components)["A"]
     A = None if components is None else read_matrix(components, "components")
     documents = None if X is None else read_matrix(X, "X")
     if A is None:
@@ -233,8 +225,7 @@ def topic_coherence(
     if not n_documents:
         raise ValueError("texts holds no document; expected at least one.")
     scores = [score(together[k], n_documents, k, topic) for k, topic in enumerate(topics)]
-    per_topic = np.array(scores)
-    return TopicScore(float(per_topic.mean()), per_topic)
+    return TopicScore(float(np.mean(scores)), np.array(scores))
 
 
 def _windows(texts: object, words: Sequence[str], window: int | None) -> Iterator[sp.csc_array]:
@@ -243,21 +234,17 @@ def _windows(texts: object, words: Sequence[str], window: int | None) -> Iterato
     parts: list[tuple[Array, Array]] = []
     n_windows = n_entries = 0
     if isinstance(texts, str) or not isinstance(texts, Iterable):
-        raise TypeError(
-            f"texts must be an iterable of sequences of tokens; got {type(texts).__name__}."
-        )
+        got = type(texts).__name__
+        raise TypeError(f"texts must be an iterable of sequences of tokens; got {got}.")
     for place, text in enumerate(texts):
         if isinstance(text, str):
-            raise TypeError(
-                f"texts[{place}] is a str; expected a sequence of tokens. Give "
-                "map(vectorizer.build_analyzer(), texts)."
-            )
+            how = "Give map(vectorizer.build_analyzer(), texts)"
+            raise TypeError(f"texts[{place}] is a str; expected a sequence of tokens. {how}.")
         try:
             numbers = np.array([number_of.get(nfc(token), -1) for token in text], dtype=np.int64)
         except TypeError as error:
-            raise TypeError(
-                f"texts[{place}] must be a sequence of tokens; got {text!r:.80}."
-            ) from error
+            expected = "must be a sequence of tokens"
+            raise TypeError(f"texts[{place}] {expected}; got {text!r:.80}.") from error
         width = len(numbers) if window is None else window
         last_window = max(len(numbers) - width, 0)
         at = np.flatnonzero(numbers >= 0)
@@ -276,9 +263,8 @@ def _windows(texts: object, words: Sequence[str], window: int | None) -> Iterato
 
 
 def _together(parts: list[tuple[Array, Array]], n_windows: int, n_words: int) -> sp.csc_array:
-    places = tuple(np.concatenate(side) for side in zip(*parts, strict=True))
-    shape = (n_windows, n_words)
-    occurs = sp.coo_array((np.ones(len(places[0])), places), shape=shape).tocsc()
+    rows, words = (np.concatenate(side) for side in zip(*parts, strict=True))
+    occurs = sp.csc_array((np.ones(len(rows)), (rows, words)), shape=(n_windows, n_words))
     occurs.data[:] = 1  # a word counts once in a window
     return occurs
 
@@ -299,10 +285,9 @@ def _umass(together: Array, n_documents: int, topic: int, chosen: list[Any]) -> 
     single = np.diag(together)
     absent = np.flatnonzero(single[:-1] == 0)
     if len(absent):
-        raise ValueError(
-            f"term {short(chosen[absent[0]])} of topic {topic} occurs in no document: UMass is not "
-            'defined. Leave the term out, give other documents, or use measure="npmi".'
-        )
+        term = f"term {short(chosen[absent[0]])} of topic {topic}"
+        how = 'Leave the term out, give other documents, or use measure="npmi"'
+        raise ValueError(f"{term} occurs in no document: UMass is not defined. {how}.")
     below, above = np.tril_indices(len(together), -1)
     return float(np.log((together[below, above] + 1) / single[above]).sum())
 

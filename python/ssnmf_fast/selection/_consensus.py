@@ -223,11 +223,8 @@ def _cluster(spectra: Array, recipe: Recipe, seed: int) -> tuple[Array, Array, A
     found = [clusters_of(spectra[p], distances[np.ix_(p, p)], rank, seed) for p in parts]
     (_, of_all), (labels, of_kept) = found[0], found[-1]
     if (count := labels.max() + 1) < rank:
-        warn_user(
-            f"All starts have only {count} different components, fewer than n_components={rank}: "
-            f"the consensus has {count}. Reduce n_components.",
-            UserWarning,
-        )
+        fewer = f"fewer than n_components={rank}: the consensus has {count}. Reduce n_components"
+        warn_user(f"All starts have only {count} different components, {fewer}.", UserWarning)
     clusters, silhouettes = np.full(len(spectra), DROPPED), np.full(len(spectra), np.nan)
     clusters[kept], silhouettes[kept] = labels, of_kept
     return nearness, clusters, silhouettes, float(of_all.mean())
@@ -304,10 +301,8 @@ class Recipe:
         self.distance_threshold = border.check_real(distance_threshold, "distance_threshold")
         share = border.check_real(neighborhood_fraction, "neighborhood_fraction")
         if not 0 < share <= 1:
-            raise ValueError(
-                "neighborhood_fraction must be above 0 and at most 1; got "
-                f"{neighborhood_fraction!r}."
-            )
+            given = repr(neighborhood_fraction)
+            raise ValueError(f"neighborhood_fraction must be above 0 and at most 1; got {given}.")
         self.n_starts = border.check_integer(n_starts, "n_starts", 1)
         self.n_nearest = int(share * self.n_starts)
         self.random_state: Any = random_state
@@ -334,10 +329,8 @@ def kept_starts(
 ) -> Iterator[Start]:
     """Yield the starts in order: read them from the folder, or fit them and save them there."""
     if recipe.random_state is None:
-        raise ValueError(
-            "folder needs random_state: without it, every call draws other starts. Give a number, "
-            "for example random_state=0."
-        )
+        how = "every call draws other starts. Give a number, for example random_state=0"
+        raise ValueError(f"folder needs random_state: without it, {how}.")
     if folder.is_file():
         raise ValueError(f"folder={str(folder)!r} is a file; give a folder for many files.")
     folder.mkdir(parents=True, exist_ok=True)
@@ -370,10 +363,8 @@ def _read(path: Path, key: dict[str, Any]) -> Start | None:
                     raise ValueError("its contents have been changed")
                 return Start(parts["components"], parts["assignments"], objective, key["level"])
     except (LookupError, TypeError, ValueError, RecursionError) as error:
-        raise ValueError(
-            f"{path} is not a saved start, or is damaged: {error}. Remove it to fit this start "
-            "again."
-        ) from error
+        how = "Remove it to fit this start again"
+        raise ValueError(f"{path} is not a saved start, or is damaged: {error}. {how}.") from error
     names = [name for name in {**key, **found} if found.get(name) != key.get(name)]
     given = ", ".join(f"{name} {found.get(name)!r:.40}" for name in names)
     now = ", ".join(f"{key.get(name)!r:.40}" for name in names)
@@ -385,11 +376,10 @@ def _read(path: Path, key: dict[str, Any]) -> Start | None:
 
 def _write(path: Path, key: dict[str, Any], start: Start) -> None:
     if start.level != key["level"]:
-        raise ValueError(
-            f"folder={str(path.parent)!r} is for starts fitted by the kernels of level "
-            f"{key['level']!r}, but a worker has {start.level!r}, which rounds differently. Set "
-            "SSNMF_FAST_ISA to the same level for all workers, or give no folder."
-        )
+        of = f"folder={str(path.parent)!r} is for starts fitted by the kernels of level"
+        levels = f"{key['level']!r}, but a worker has {start.level!r}, which rounds differently"
+        how = "Set SSNMF_FAST_ISA to the same level for all workers, or give no folder"
+        raise ValueError(f"{of} {levels}. {how}.")
     parts: dict[str, Any] = {name: getattr(start, name) for name in _PARTS}
     header = {"key": key, "objective": start.objective}
     parts[HEADER] = header_array({**header, "seal": _seal(key, start.objective, parts)})

@@ -37,10 +37,8 @@ def check_file_name(name: object, argument: str) -> str:
     if not isinstance(name, str):
         raise TypeError(f"{argument} must be text; got {name!r:.100} ({type(name).__name__}).")
     if PureWindowsPath(f"{name}.txt").name != f"{name}.txt" or "\0" in name:  # has "/" as well
-        raise ValueError(
-            f"{argument} is a prefix of file names, without folders; got {name!r:.100}. Pass the "
-            "folder as a separate argument."
-        )
+        got = f"got {name!r:.100}. Pass the folder as a separate argument"
+        raise ValueError(f"{argument} is a prefix of file names, without folders; {got}.")
     return name
 
 
@@ -333,18 +331,16 @@ class Consensus:
                 with files.path(paths[-1]).open("w", encoding="utf-8", newline="") as file:
                     lines = csv.writer(file, delimiter="\t", lineterminator="\n")
                     lines.writerow(["", *columns])
-                    lines.writerows(
-                        [row, *of.tolist()] for row, of in zip(rows, values, strict=True)
-                    )
+                    by_row = zip(rows, values, strict=True)
+                    lines.writerows([row, *of.tolist()] for row, of in by_row)
         return paths
 
     def _of_samples(self, Y: DataLike, n_threads: int | None) -> Any:
         threads = resolve_threads(n_threads)
         clean = Y if isinstance(Y, CsrFile) else check_matrix(Y, "Y", n_threads=threads)
         if clean.shape[0] != len(self.usage):
-            raise ValueError(
-                f"Y has {clean.shape[0]} rows; expected the {len(self.usage)} samples of the fits."
-            )
+            expected = f"expected the {len(self.usage)} samples of the fits"
+            raise ValueError(f"Y has {clean.shape[0]} rows; {expected}.")
         return clean
 
     def plot(self, *, title: str | None = None) -> Figure:

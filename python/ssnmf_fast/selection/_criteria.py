@@ -101,10 +101,8 @@ def bounds(
     """Return the bounds of a Bayesian model, (ranks, starts), and the best model."""
     model = BayesianNMF() if model is None else model
     if not isinstance(model, BayesianBase):
-        raise TypeError(
-            "criterion 'bound' needs a BayesianNMF or SupervisedBayesianNMF as estimator; got "
-            f"{type(model).__name__}."
-        )
+        needed = f"a BayesianNMF or SupervisedBayesianNMF as estimator; got {type(model).__name__}"
+        raise TypeError(f"criterion 'bound' needs {needed}.")
     refuse_both(model, [name for name, value in given.items() if value is not None])
 
     def run(rank: int, seed: int, threads: int, stop: Stop) -> Fit:

@@ -80,13 +80,11 @@ class Fits:
             if not tensor and quadratic:  # multiplicative steps are slow with weights
                 self.settings["solver"] = "hals"
         else:
-            if not all(hasattr(estimator, name) for name in ("fit", "loss", *_TASK)) or (
-                "X_weights" not in signature(estimator.fit).parameters
-            ):
-                raise TypeError(
-                    "estimator must be one of ssnmf_fast with n_components and X_weights, such as "
-                    f"NMF, SSNMFClassifier or SSNMFRegressor; got {estimator!r:.100}."
-                )
+            fits = all(hasattr(estimator, name) for name in ("fit", "loss", *_TASK))
+            if not fits or "X_weights" not in signature(estimator.fit).parameters:
+                what = "one of ssnmf_fast with n_components and X_weights"
+                such = f"such as NMF, SSNMFClassifier or SSNMFRegressor; got {estimator!r:.100}"
+                raise TypeError(f"estimator must be {what}, {such}.")
             refuse_both(estimator, given)
             self.loss = estimator.loss
         if tensor and drawn:
@@ -94,10 +92,8 @@ class Fits:
             if estimator is None:
                 self.settings["init"] = init
             elif estimator.init == "svd":
-                raise ValueError(
-                    "criterion 'stability' needs different starts, but estimator.init is 'svd'; "
-                    "set it to 'random' or 'least-squares'."
-                )
+                how = "estimator.init is 'svd'; set it to 'random' or 'least-squares'"
+                raise ValueError(f"criterion 'stability' needs different starts, but {how}.")
             elif estimator.init == "auto":
                 self.estimator = clone(estimator).set_params(init=init)
 
@@ -136,14 +132,11 @@ def fit_copy(
 def refuse_both(estimator: BaseEstimator, given: Iterable[str]) -> None:
     """Raise ValueError for parameters of the estimator, or if its start is for one rank."""
     if names := ", ".join(given):
-        raise ValueError(
-            f"{names} and estimator are both given; set {names} of the estimator instead, or leave "
-            "the estimator out."
-        )
+        how = f"set {names} of the estimator instead, or leave the estimator out"
+        raise ValueError(f"{names} and estimator are both given; {how}.")
     if not isinstance(estimator.init, str):
-        raise ValueError(
-            "estimator.init holds arrays for a single rank; set it to 'random' to choose a rank."
-        )
+        how = "set it to 'random' to choose a rank"
+        raise ValueError(f"estimator.init holds arrays for a single rank; {how}.")
 
 
 class Data:
@@ -153,9 +146,8 @@ class Data:
         clean: Any = tensors.new_tensor(X) if tensor else check_data(X, threads)
         refuse_on_disk(clean, "criterion 'held-out' (other than 'stability')")
         if 0 in clean.shape:
-            raise ValueError(
-                f"X has shape {clean.shape}; expected at least one sample and one feature."
-            )
+            expected = "expected at least one sample and one feature"
+            raise ValueError(f"X has shape {clean.shape}; {expected}.")
         build_term(clean, X_weights, FROBENIUS, "X", threads, tensor)  # checks the weights
         self.tensor = tensor
         self.weights = as_weights(X_weights, "X_weights", len(clean.shape) if tensor else 0)
@@ -189,10 +181,8 @@ class Data:
         if not zeros:
             kept &= values > 0
         if not kept.any():
-            raise ValueError(
-                "No entry with positive weight was held out; increase validation_fraction, or give "
-                "more data."
-            )
+            how = "increase validation_fraction, or give more data"
+            raise ValueError(f"No entry with positive weight was held out; {how}.")
         at = Coordinates(np.ascontiguousarray(at.places[:, kept]), at.shape)
         entries, seen = self.weights.without(X, at)
         seen_X = self.X if isinstance(entries, SparseTensor) else entries
@@ -330,11 +320,10 @@ def hold_out_labels(
         last = {code: place for place, code in enumerate(codes[order].tolist())}
         order = np.delete(order, list(last.values()))  # the last sample of each class stays
     rows = np.sort(order[:wanted])
-    if not len(rows) or len(rows) == np.count_nonzero(labeled):
-        raise ValueError(
-            f"y has {np.count_nonzero(labeled)} labels, too few to hide some of them; label more "
-            "samples, or leave y out."
-        )
+    count = np.count_nonzero(labeled)
+    if not len(rows) or len(rows) == count:
+        how = "label more samples, or leave y out"
+        raise ValueError(f"y has {count} labels, too few to hide some of them; {how}.")
     if classes:
         given = label_vector(y, "y", column=True)
     else:

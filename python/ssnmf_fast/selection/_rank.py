@@ -11,8 +11,7 @@ from sklearn.base import BaseEstimator, clone
 
 from .._common.arrays import LossName, Seed, VectorLike
 from .._common.text import short
-from .._data import border
-from .._data.border import check_integer, check_option, check_random_state, check_real
+from .._data.border import by_name, check_integer, check_option, check_random_state, check_real
 from .._data.tensors import TensorLike, coordinate_parts, depth
 from .._data.threads import resolve_jobs, resolve_threads
 from .._ranks.choice import CRITERIA, Criterion, RankChoice, Rule
@@ -22,16 +21,14 @@ from ..estimators._cp import NonnegativeCP
 from ._criteria import Search, bounds, stabilities, tensor_scores
 from ._held_out import Data, Fits, splits
 
-_SPLITS, _STARTS, _STABILITY_STARTS = 5, 3, 20
+_SPLITS, _STARTS = {"words": 2}, {"stability": 20}  # by default, other than 5 and 3
 MOST_RANKS = 1000
 _OF_SPLITS = ("n_splits", "validation_fraction", "mask_zeros")
+_OF_FITS = ("y", "estimator", "X_weights", "loss", "n_starts", "max_iter", "tol")
 _UNUSED: dict[str, tuple[str, ...]] = {  # arguments that a criterion does not use
     **dict.fromkeys(("bound", "stability"), _OF_SPLITS),
     "corcondia": (*_OF_SPLITS, "X_weights"),
-    "words": (
-        *("y", "estimator", "X_weights", "loss", "n_starts", "mask_zeros", "rule"),
-        *("max_iter", "tol"),
-    ),
+    "words": (*_OF_FITS, "mask_zeros", "rule"),
 }
 
 
@@ -177,21 +174,17 @@ def choose_rank(
     check_option(rule, "rule", ("near-best", "best"))
     words = criterion == "words"
     if ranks is None and not words:
-        raise ValueError(
-            f"criterion {criterion!r} needs ranks, for example range(2, 31, 2); only "
-            "criterion='words', for texts in a sparse matrix, does not."
-        )
+        ways = "for example range(2, 31, 2); only criterion='words', for texts in a sparse matrix"
+        raise ValueError(f"criterion {criterion!r} needs ranks, {ways}, does not.")
     tried = None if ranks is None else _checked_ranks(ranks)
-    n_splits = (2 if words else _SPLITS) if n_splits is None else n_splits
-    if n_starts is None:
-        n_starts = _STABILITY_STARTS if criterion == "stability" else _STARTS
+    n_splits = _SPLITS.get(criterion, 5) if n_splits is None else n_splits
+    n_starts = _STARTS.get(criterion, 3) if n_starts is None else n_starts
     n_starts = check_integer(n_starts, "n_starts", 1)
     n_splits = check_integer(n_splits, "n_splits", 1)
     share = check_real(validation_fraction, "validation_fraction")
     if not 0 < share < 1:
-        raise ValueError(
-            f"validation_fraction must be above 0 and below 1, for example 0.1; got {share}."
-        )
+        expected = f"above 0 and below 1, for example 0.1; got {share}"
+        raise ValueError(f"validation_fraction must be {expected}.")
     if random_state is None:
         random_state = getattr(estimator, "random_state", None)
     rng, threads = check_random_state(random_state), resolve_threads(n_threads)
@@ -207,9 +200,9 @@ def choose_rank(
         options: dict[str, Any] = {"n_splits": n_splits, "share": share, "stability": stability}
         return choose_by_words(X, rng, ranks=tried, n_jobs=jobs, verbose=verbose, **options)
     assert tried is not None
-    X_weights = border.by_name(X, X_weights=X_weights)["X_weights"]
+    X_weights = by_name(X, X_weights=X_weights)["X_weights"]
     if estimator is not None and hasattr(X, "columns"):
-        estimator = clone(estimator).set_params(**border.by_name(X, **estimator.get_params(False)))
+        estimator = clone(estimator).set_params(**by_name(X, **estimator.get_params(False)))
     search = Search(tried, n_splits, n_starts, n_jobs, n_threads, verbose)
     tensor = _is_tensor(X, estimator)
     _check_combination(tensor, criterion, y, estimator)
@@ -218,11 +211,10 @@ def choose_rank(
         given = n_starts if tensor else f"{tried[0]} and {n_starts}"
         raise ValueError(f"criterion 'stability' needs {needed} of at least 2; got {given}.")
     settings: dict[str, Any] = {"loss": loss, "max_iter": max_iter, "tol": tol}
-    parts: dict[str, Any] = {}
     if criterion == "bound":
         settings["X_weights"] = X_weights
-        scores, parts["best_model"] = bounds(X, y, estimator, search, rng, **settings)
-        return RankChoice.by_rule(tried, scores, criterion, rule, **parts)
+        scores, best = bounds(X, y, estimator, search, rng, **settings)
+        return RankChoice.by_rule(tried, scores, criterion, rule, best_model=best)
     fits = Fits(estimator, tensor, criterion == "stability", **settings)
     if criterion == "stability" and not tensor:
         scores = stabilities(X, X_weights, fits, search, rng)
@@ -230,11 +222,10 @@ def choose_rank(
     data = Data(X, X_weights, threads, tensor)
     if criterion == "held-out":
         every = splits(data, y, fits, share, bool(mask_zeros), rng)
-        parts["measures"] = search.held_out(islice(every, n_splits), rng)
-        scores = parts["measures"].pop("error")
+        found = search.held_out(islice(every, n_splits), rng)
     else:
-        scores = tensor_scores(criterion, data, fits, search, rng)
-    return RankChoice.by_rule(tried, scores, criterion, rule, **parts)
+        found = {"error": tensor_scores(criterion, data, fits, search, rng)}
+    return RankChoice.by_rule(tried, found.pop("error"), criterion, rule, measures=found)
 
 
 def _is_tensor(X: Any, estimator: BaseEstimator | None) -> bool:
@@ -248,6 +239,7 @@ def _is_tensor(X: Any, estimator: BaseEstimator | None) -> bool:
 def _check_combination(tensor: bool, criterion: str, y: VectorLike, estimator: object) -> None:
     """Raise an error for arguments that do not go together."""
     of_core, plain = criterion == "corcondia", estimator is None
+    stable = criterion == "stability" and not tensor
     refused = {
         "y is not supported for tensors.": tensor and y is not None,
         "criterion='bound' is not available for tensors; use 'held-out', 'corcondia' or "
@@ -256,32 +248,25 @@ def _check_combination(tensor: bool, criterion: str, y: VectorLike, estimator: o
         "y needs an estimator that takes labels, for example estimator=SSNMFClassifier(); give "
         "one, or leave y out.": plain and y is not None and criterion != "bound",
         "criterion='stability' fits plain factorizations and does not take an estimator; give "
-        "loss, max_iter and tol instead, or use criterion='held-out'.": (
-            criterion == "stability" and not tensor and not plain
-        ),
+        "loss, max_iter and tol instead, or use criterion='held-out'.": stable and not plain,
     }
     for message, is_wrong in refused.items():
         if is_wrong:
             raise ValueError(message)
     if tensor and not plain and not isinstance(estimator, NonnegativeCP):
-        raise TypeError(
-            f"X is a tensor and needs a NonnegativeCP as estimator; got {type(estimator).__name__}."
-            " Leave estimator out, or give X as a matrix."
-        )
+        got = f"got {type(estimator).__name__}. Leave estimator out, or give X as a matrix"
+        raise TypeError(f"X is a tensor and needs a NonnegativeCP as estimator; {got}.")
 
 
 def _checked_ranks(ranks: Iterable[int]) -> tuple[int, ...]:
     """Return ranks, sorted and without repeats."""
     if isinstance(ranks, (str, bytes)) or not isinstance(ranks, Iterable):
-        raise TypeError(
-            f"ranks must be a sequence of integers, for example [5, 10, 20]; got {short(ranks)}."
-        )
+        expected = f"a sequence of integers, for example [5, 10, 20]; got {short(ranks)}"
+        raise TypeError(f"ranks must be {expected}.")
     given = list(islice(ranks, MOST_RANKS + 1))
     if len(given) > MOST_RANKS:
-        raise ValueError(
-            f"ranks holds more than {MOST_RANKS} ranks, and each is fitted several times; give "
-            "fewer, for example range(5, 100, 5)."
-        )
+        how = "each is fitted several times; give fewer, for example range(5, 100, 5)"
+        raise ValueError(f"ranks holds more than {MOST_RANKS} ranks, and {how}.")
     tried = {check_integer(rank, "every rank in ranks", 1) for rank in given}
     if not tried:
         raise ValueError("ranks is empty; expected at least one rank, for example [5, 10, 20].")

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass
 from inspect import signature
@@ -14,12 +13,10 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from .._backend.dispatch import LEVELS
 from .._common.text import short
 from .._data.tensors import TensorLike
 from .._data.threads import resolve_threads
 from .._models import receipts
-from .._models.receipts import Check
 from .._solver.result import Factorization, Receipt, TensorFactorization
 
 Compared = tuple[str, str, str]  # a name, and values as recorded and as computed
@@ -29,61 +26,24 @@ Compared = tuple[str, str, str]  # a name, and values as recorded and as compute
 # (see docs/guide/trust.md).
 _ALLOWED = {"float64": (1e-10, 1e-13, 1e-12), "float32": (1e-5, 1e-6, 2e-6)}
 _SHAKES = 4  # of the effect of rounding on the values
-_ROUNDING = 1e-6  # of the stopping rule, whose values may be in other units
-
-_VERSION = re.compile(r"\d+(\.\d+)+[a-z0-9.+-]*")
 
 
-def _differences(check: Check) -> list[str]:
-    """Return the differences between a receipt and a result, its data and other inputs."""
-    receipt, parts = check.receipt, check.parts
-    known = {
-        "version of the library": (receipt.version, _VERSION.fullmatch(receipt.version)),
-        "level of the kernels": (receipt.level, receipt.level in LEVELS),
-        "dtype": (receipt.dtype, receipt.dtype in _ALLOWED),
-    }
-    found = [] if check.data == receipt.data else ["X is not the one of the fit."]
+def _differences(check: receipts.Check) -> list[str]:
+    """Compare fingerprints of data, other inputs and the parts of a result with a receipt."""
+    receipt = check.receipt
+    given = {"X": check.data, **check.parts, **check.inputs}
+    recorded = {"X": receipt.data, **receipt.parts, **receipt.inputs}
+    found = []
+    for name in dict.fromkeys([*given, *recorded]):
+        if name in receipt.inputs and name not in given:
+            found.append(f"The fit was given {name}; give them here, too.")
+        elif name in check.inputs and name not in recorded:
+            found.append(f"The fit was not given {name}.")
+        elif given.get(name) != recorded.get(name):
+            wrong = "are not those" if name in check.inputs else "is not the one"
+            found.append(f"{name} {wrong} of the fit.")
     if receipt.seal != receipt.expected_seal():
         found.append("The receipt has been changed: it does not match its seal.")
-    for what, (value, is_known) in known.items():
-        if not is_known:
-            found.append(f"The receipt has {value!r:.50} for a {what}.")
-    for name in [*parts, *sorted(receipt.parts.keys() - parts)]:
-        if receipt.parts.get(name) != parts.get(name):
-            wrong = "not the one of the fit" if name in parts else "missing"
-            title = "The history of the objective" if name == "objective" else name
-            found.append(f"{title} is {wrong}.")
-    found += _of_history(check)
-    for name in sorted({*receipt.inputs, *check.inputs}):
-        if name not in check.inputs:
-            found.append(f"The fit was given {name}; give them here, too.")
-        elif name not in receipt.inputs:
-            found.append(f"The fit was not given {name}.")
-        elif receipt.inputs[name] != check.inputs[name]:
-            found.append(f"{name} are not those of the fit.")
-    return found
-
-
-def _of_history(check: Check) -> list[str]:
-    receipt, history = check.receipt, check.attributes["objective"]
-    found = []
-    recorded = {**vars(receipt), **receipt.settings}
-    for name, value in check.attributes.items():
-        if name != "objective" and value != recorded.get(name):
-            was = short(recorded.get(name))
-            found.append(f"{name} is {short(value)}, but was {was} in the fit.")
-    last = tuple(history[-1]) if history else None
-    if last != (receipt.n_iter, receipt.objective):
-        found.append("The last value of the objective is not that of the receipt.")
-    max_iter, tol = receipt.settings.get("max_iter"), receipt.settings.get("tol")
-    if not isinstance(max_iter, int) or receipt.n_iter > max_iter:
-        found.append(f"There were {receipt.n_iter} iterations, but max_iter is {max_iter}.")
-    stopped = False  # by the stopping rule
-    if len(history) > 1 and isinstance(tol, (int, float)) and tol > 0:
-        (_, first), (before, high), (iteration, low) = history[0], history[-2], history[-1]
-        stopped = high - low <= (1 + _ROUNDING) * tol * (iteration - before) * abs(first)
-    if receipt.converged and not stopped:
-        found.append("The objective still fell by more than tol: the fit had not converged.")
     return found
 
 
@@ -202,20 +162,12 @@ def verify(
     elif isinstance(result, (Factorization, TensorFactorization)):
         matrix = isinstance(result, Factorization)
         known = receipts.INPUTS if matrix else receipts.TENSOR_INPUTS
-        unknown = sorted(set(inputs) - set(known))
-        if unknown:
-            raise TypeError(
-                f"the fit has no argument {short(unknown[0])}; valid arguments are "
-                f"{', '.join(known)}."
-            )
-        of_fit = {"y": y, **inputs} if matrix or y is not None else inputs
+        _refuse_unknown(inputs, known, "the fit", ", ".join(known))
         of: Any = receipts.factorization_check if matrix else receipts.tensor_check
-        check = None if result.receipt is None else of(result, X, of_fit, threads)
+        check = None if result.receipt is None else of(result, X, {"y": y, **inputs}, threads)
     else:
-        raise TypeError(
-            f"verify is not available for {type(result).__name__}; expected a Factorization, a "
-            "TensorFactorization or a fitted estimator."
-        )
+        expected = "expected a Factorization, a TensorFactorization or a fitted estimator"
+        raise TypeError(f"verify is not available for {type(result).__name__}; {expected}.")
     if check is None:
         return Verification([f"This {type(result).__name__} has no receipt of its fit."], [])
     found, table = _differences(check), [("X", check.receipt.data, check.data)]
@@ -230,7 +182,7 @@ def verify(
 
 def _check_of_estimator(
     model: BaseEstimator, X: TensorLike, y: object, inputs: dict[str, Any], threads: int
-) -> Check | None:
+) -> receipts.Check | None:
     """Return the check of the factorization of an estimator; None without a receipt."""
     name = type(model).__name__
     if not getattr(model, "_verifiable", False):
@@ -238,17 +190,18 @@ def _check_of_estimator(
     check_is_fitted(model)
     arguments = signature(model.fit).parameters.keys() - {"X", "y"}
     parameters = model.get_params(deep=False).keys()
-    unknown = sorted(inputs.keys() - arguments - parameters)
-    if unknown:
-        raise TypeError(
-            f"{name}.fit has no argument {unknown[0]!r}; valid arguments are "
-            f"{', '.join(sorted(arguments))}, and the parameters of the estimator."
-        )
+    valid = f"{', '.join(sorted(arguments))}, and the parameters of the estimator"
+    _refuse_unknown(inputs, arguments | parameters, f"{name}.fit", valid)
     if not hasattr(model, "receipt_"):
         return None
     model = copy(model)  # parameters that files do not keep are given again
     for key in inputs.keys() & parameters:
         setattr(model, key, inputs[key])
     of_fit = {key: value for key, value in inputs.items() if key in arguments}
-    check: Check = model._check_of(X, y, of_fit, threads)
+    check: receipts.Check = model._check_of(X, y, of_fit, threads)
     return check
+
+
+def _refuse_unknown(inputs: Iterable[str], known: Iterable[str], of: str, valid: str) -> None:
+    for name in sorted({*inputs} - {*known}):
+        raise TypeError(f"{of} has no argument {short(name)}; valid arguments are {valid}.")

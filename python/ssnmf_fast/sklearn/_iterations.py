@@ -177,9 +177,9 @@ def descend(
     W, Ht, rank, first = np.ascontiguousarray(W), np.ascontiguousarray(H.T), W.shape[1], 0.0
     factors = [padded(W, W.dtype), padded(Ht, W.dtype)]
     known: tuple[Array, Array] | None = None
-    rng, n_iter = check_random_state(model.random_state), 0
-    while n_iter < model.max_iter:
-        n_iter, violation = n_iter + 1, 0.0
+    rng = check_random_state(model.random_state)
+    for n_iter in range(1, model.max_iter + 1):
+        violation = 0.0
         for at in (0, 1) if update_H else (0,):
             F, G = factors[at], factors[1 - at]
             if known is None:
@@ -220,10 +220,9 @@ def multiply(
     The rule of scikit-learn: Lee and Seung (2001), with the exponents of Fevotte and Idier (2011).
     """
     start, F, G = time.perf_counter(), padded(W, W.dtype), padded(H.T, W.dtype)
-    n_iter, P, beta = 0, F, sides.beta
+    P, beta = F, sides.beta
     first = before = sides.error(F, G) if model.tol > 0 else 0.0
-    while n_iter < model.max_iter:
-        n_iter += 1
+    for n_iter in range(1, model.max_iter + 1):
         if update_H or beta != 2 or n_iter == 1:
             P = sides.product(F, G, 0)
         linear, square_W = penalties[0]

@@ -15,13 +15,11 @@ import sklearn
 import sklearn.decomposition as original
 from scipy import linalg
 from sklearn.decomposition import _nmf as theirs
-from sklearn.decomposition._nmf import _beta_loss_to_float
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_array
 from sklearn.utils._param_validation import StrOptions, validate_params
 
 from .._backend import dispatch
-from .._backend.dispatch import padded
 from .._common.arrays import Array
 from .._data.threads import resolve_threads
 from .._models.factorize import factorize
@@ -33,15 +31,13 @@ from ._calls import on_engine
 _LEAST_SHARED = 1 << 17  # with more entries in the factors of a batch, a second thread helps
 
 _OWN_FIT, _OWN_BATCH = original.NMF, original.MiniBatchNMF  # the originals, also while patched
-
-
 # Threads of the engine in the current fit, transform or batch of MiniBatchNMF, or 0
 _threads: ContextVar[int | None] = ContextVar("_threads", default=None)
 
 
 def _reason(model: Any, X: Any, W: Any, H: Any) -> str | None:
     """Return why the engine cannot serve a call with these data and given factors, or None."""
-    beta = _beta_loss_to_float(model.beta_loss)
+    beta = theirs._beta_loss_to_float(model.beta_loss)
     if beta < 0:
         return f"beta_loss={beta:g} is negative."
     if dispatch.level == "reference" and dispatch.available_levels():
@@ -87,7 +83,7 @@ class NMF(_OWN_FIT):  # type: ignore[misc, valid-type]
     def _fit_transform(
         self, X: Any, y: Any = None, W: Any = None, H: Any = None, update_H: bool = True
     ) -> tuple[Array, Array, int]:
-        beta = _beta_loss_to_float(self.beta_loss)
+        beta = theirs._beta_loss_to_float(self.beta_loss)
         solver = ("cd" if beta == 2 else "mu") if self.solver == "auto" else self.solver
         if reason := _reason(self, X, W, H):
             on_engine("NMF", reason)
@@ -101,6 +97,8 @@ class NMF(_OWN_FIT):  # type: ignore[misc, valid-type]
         sides = iterations.Sides(data, beta, threads, once=not update_H)
         penalties = penalties_of(self, X)
         W, H = self._check_w_h(iterations.for_start(X, sides, penalties), W, H, update_H)
+        if solver == "mu" and not (update_H or W.any()):  # which "auto" starts at 0, like "cd"
+            W += W.dtype.type(np.sqrt(X.mean() / W.shape[1]))
         two_sided = any(penalties[0]) == any(penalties[1])
         best = self.solver == "auto" and beta <= 2 and (two_sided or not update_H)
         convex = solver == "cd" and not update_H
@@ -119,12 +117,9 @@ class NMF(_OWN_FIT):  # type: ignore[misc, valid-type]
             run = iterations.descend if solver == "cd" else iterations.multiply
             W, H, n_iter = run(sides, W, H, self, penalties, update_H)
         if n_iter == self.max_iter and self.tol > 0:
-            warnings.warn(
-                f"Maximum number of iterations {self.max_iter} reached. Increase it to improve "
-                "convergence.",
-                ConvergenceWarning,
-                stacklevel=2,
-            )
+            how = "Increase it to improve convergence"
+            message = f"Maximum number of iterations {self.max_iter} reached. {how}."
+            warnings.warn(message, ConvergenceWarning, stacklevel=2)
         return W, H, n_iter
 
     def _fit_best(
@@ -132,27 +127,19 @@ class NMF(_OWN_FIT):  # type: ignore[misc, valid-type]
     ) -> tuple[Array, Array, int]:
         """Fit with the engine's choice of solver and its stopping rule."""
         unit = 2 if sides.beta == 2 else 1  # the engine's loss relative to scikit-learn's
-        penalties = {  # which the engine multiplies by the length of the other side
+        # The engine multiplies penalties by the length of the other side.
+        by_side = zip("SA"[: 1 + update_H], weights, sides.X.shape[::-1], strict=False)
+        penalties = {
             name: [L1(unit * linear / length), L2(unit * square / (2 * length))]
-            for name, (linear, square), length in zip(
-                "SA", weights, sides.X.shape[::-1], strict=True
-            )
+            for name, (linear, square), length in by_side
             if linear or square
         }
         settings: Any = {"loss": sides.beta, "n_threads": sides.threads}
+        settings["penalties"] = penalties or None
         if not update_H:
-            settings["penalties"] = {"S": penalties["S"]} if "S" in penalties else None
             return represent(sides.X, H, **settings), H, 1
-        fit = factorize(
-            sides.X,
-            n_components=W.shape[1],
-            init=(W, H),
-            max_iter=self.max_iter,
-            tol=self.tol,
-            penalties=penalties or None,
-            verbose=int(bool(self.verbose)),
-            **settings,
-        )
+        settings |= {"max_iter": self.max_iter, "tol": self.tol, "verbose": int(bool(self.verbose))}
+        fit = factorize(sides.X, n_components=W.shape[1], init=(W, H), **settings)
         return fit.S, fit.A, fit.n_iter
 
 
@@ -176,20 +163,20 @@ class MiniBatchNMF(_OWN_BATCH):  # type: ignore[misc, valid-type]
             if token:
                 _threads.reset(token)
 
-    def _sides(self, X: Any, dtype: Any, threads: int) -> iterations.Sides:
-        X = X.astype(dtype, copy=False)
+    def _sides(self, X: Any, H: Array, threads: int) -> tuple[iterations.Sides, Array]:
+        """Return data for the kernels, and the transpose of H of the same dtype."""
+        X = X.astype(dtype := np.result_type(X.dtype, H.dtype), copy=False)
         X = X if isinstance(X, iterations.FastCsr) else iterations.clean(X, threads)
         if sum(X.shape) * self._n_components < _LEAST_SHARED:
             threads = 1
-        return iterations.Sides(X, self._beta_loss, threads, once=True)
+        return iterations.Sides(X, self._beta_loss, threads, once=True), dispatch.padded(H.T, dtype)
 
     def _fit_transform(self, X: Any, W: Any = None, H: Any = None, update_H: bool = True) -> Any:
         with self._served(X, W, H) as threads:
             if threads and sp.issparse(X):
                 X = iterations.clean(X, threads)  # sorted here: SciPy would sort the caller's X
                 X = X if X.has_sorted_indices else X.sorted_indices()
-                beta = _beta_loss_to_float(self.beta_loss)
-                sides = iterations.Sides(X, beta, threads)
+                sides = iterations.Sides(X, theirs._beta_loss_to_float(self.beta_loss), threads)
                 X = iterations.for_start(X, sides, penalties_of(self, X))
             return super()._fit_transform(X, W=W, H=H, update_H=update_H)
 
@@ -197,8 +184,7 @@ class MiniBatchNMF(_OWN_BATCH):  # type: ignore[misc, valid-type]
         with self._served(X, None, H) as threads:
             if not threads:
                 return np.asarray(super()._solve_W(X, H, max_iter))
-            dtype = np.result_type(X.dtype, H.dtype)
-            sides, G = self._sides(X, dtype, threads), padded(H.T, dtype)
+            sides, G = self._sides(X, H, threads)
             W = self._solve(sides, G, H.shape[0], penalties_of(self, X)[0], max_iter)
             return np.ascontiguousarray(W[:, : H.shape[0]], X.dtype)
 
@@ -207,7 +193,7 @@ class MiniBatchNMF(_OWN_BATCH):  # type: ignore[misc, valid-type]
     ) -> Array:
         """Return W in padded storage, as `_solve_W` of scikit-learn."""
         X = sides.X
-        F = padded(np.full((X.shape[0], rank), np.sqrt(X.mean() / rank), G.dtype), G.dtype)
+        F = dispatch.padded(np.full((X.shape[0], rank), np.sqrt(X.mean() / rank), G.dtype), G.dtype)
         P = None
         for _ in range(max_iter):
             before = F.copy()
@@ -221,14 +207,13 @@ class MiniBatchNMF(_OWN_BATCH):  # type: ignore[misc, valid-type]
         with self._served(X, None, H) as threads:
             if not threads:
                 return super()._minibatch_step(X, W, H, update_H)
-            dtype, rank = np.result_type(X.dtype, H.dtype), H.shape[0]
-            sides, G = self._sides(X, dtype, threads), padded(H.T, dtype)
+            (sides, G), rank = self._sides(X, H, threads), H.shape[0]
             (of_W, of_H), cross = penalties_of(self, X), None
             if self.fresh_restarts or W is None:
                 F = self._solve(sides, G, rank, of_W, self.fresh_restarts_max_iter)
                 iterations.cut(F, sides.beta, 0)
             else:
-                F = padded(W, dtype)
+                F = dispatch.padded(W, G.dtype)
                 P = sides.product(F, G, 0)
                 iterations.step(sides, F, G, 0, P, of_W)
                 iterations.cut(F, sides.beta, 0)

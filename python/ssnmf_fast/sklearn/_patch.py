@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import ModuleType
 from typing import Any
@@ -16,7 +16,7 @@ from ._nmf import NMF, MiniBatchNMF, non_negative_factorization
 _OWN = {own.__name__: own for own in (NMF, MiniBatchNMF, non_negative_factorization)}
 _THEIRS = {name: getattr(decomposition, name) for name in _OWN}
 _lock = threading.RLock()
-_asked = {"patch": 0, "blocks": 0}  # the names are replaced while one of them is positive
+_asked: set[object] = set()  # by patch() and open blocks, while the names are replaced
 _imported: set[tuple[int, str]] = set()  # places that had the new objects before
 
 
@@ -33,11 +33,12 @@ def _places(objects: dict[str, Any]) -> Iterator[tuple[ModuleType, str, str]]:
                     yield module, key, by_id[id(value)]
 
 
-def _ask(who: str, number: int) -> None:
-    """Set how often the names are to be replaced, and replace or restore them."""
+def _ask(change: Callable[[object], None], who: object) -> None:
+    """Add or discard who wants the names replaced, and replace or restore them."""
     with _lock:
-        before, _asked[who] = any(_asked.values()), number
-        if any(_asked.values()):
+        before = bool(_asked)
+        change(who)
+        if _asked:
             if not before:
                 _imported.clear()
                 _imported.update((id(module), key) for module, key, _ in _places(_OWN))
@@ -67,7 +68,7 @@ def patch() -> None:
     True
     >>> ssnmf_fast.sklearn.unpatch()
     """
-    _ask("patch", 1)
+    _ask(_asked.add, patch)
 
 
 def unpatch() -> None:
@@ -75,7 +76,7 @@ def unpatch() -> None:
 
     Open blocks of :func:`patched` keep them replaced until they end.
     """
-    _ask("patch", 0)
+    _ask(_asked.discard, patch)
 
 
 @contextmanager
@@ -93,10 +94,9 @@ def patched() -> Iterator[None]:
     >>> with ssnmf_fast.sklearn.patched():
     ...     model = sklearn.decomposition.NMF(2).fit(np.ones((4, 3)))
     """
-    with _lock:
-        _ask("blocks", _asked["blocks"] + 1)
+    block = object()
+    _ask(_asked.add, block)
     try:
         yield
     finally:
-        with _lock:
-            _ask("blocks", _asked["blocks"] - 1)
+        _ask(_asked.discard, block)
