@@ -92,13 +92,9 @@ class Entries(ABC):
         """Return the data by the rows of the factor at a position; position 0 is F."""
         return self.transposed() if position else self
 
-    @abstractmethod
-    def part(self, rows: slice) -> Entries:
+    def part(self, rows: slice) -> Any:
         """Return some rows."""
-
-    def blocks(self) -> Iterator[tuple[slice, Entries]]:
-        """Yield all rows, in the blocks in which they are read."""
-        raise NotImplementedError
+        raise NotImplementedError("a tensor is not cut into blocks")
 
     @property
     def values(self) -> Array:
@@ -111,9 +107,10 @@ class Entries(ABC):
             return float(np.count_nonzero(~np.isnan(self.values)))
         return float(np.nansum(self.values, dtype=np.float64))
 
-    @abstractmethod
     def csr_rows(self, rows: slice) -> Csr:
         """Some rows as indptr, indices and values."""
+        matrix = self.part(rows).matrix
+        return matrix.indptr, matrix.indices, matrix.data
 
     def slices(self, n_rows: int) -> Iterator[slice]:
         """Cut all rows into portions for :meth:`csr_rows`."""
@@ -336,10 +333,6 @@ class StreamedEntries(Entries):
     def total(self) -> float:
         return self.file.total
 
-    def csr_rows(self, rows: slice) -> Csr:
-        block = self.file.rows(rows)
-        return block.indptr, block.indices, block.data
-
     def power(self, exponent: float, F: Array | None, G: Array, to: Target) -> None:
         for rows, block in self.blocks():
             block.power(exponent, None if F is None else F[rows], G, to.rows(rows))
@@ -369,10 +362,6 @@ class ScatteredEntries(Entries):
 
     def total(self) -> float:
         return self.by_rows.total()
-
-    def csr_rows(self, rows: slice) -> Csr:
-        matrix = self.part(rows).matrix
-        return matrix.indptr, matrix.indices, matrix.data
 
     def power(self, exponent: float, F: Array | None, G: Array, to: Target) -> None:
         if not to.accumulate:

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import prod
-from typing import Any, NoReturn, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
+import scipy.sparse as sp
 
 from .._backend.dispatch import kernels
 from .._common.arrays import Array
@@ -41,9 +42,6 @@ class TensorEntries(Entries):
 
     def transposed(self) -> TensorEntries:
         return self.view(1)
-
-    def part(self, rows: slice) -> NoReturn:
-        raise NotImplementedError("a tensor is not cut into blocks")
 
 
 class SparseTensorEntries(TensorEntries):
@@ -76,13 +74,11 @@ class SparseTensorEntries(TensorEntries):
 
     def dense(self, rows: slice, n_columns: int) -> Array:
         indptr, others, values = self.parts()
-        first, last = indptr[rows.start], indptr[rows.stop]
+        entries = slice(indptr[rows.start], indptr[rows.stop])
         lengths = tuple(np.delete(self.tensor.shape, self.mode))
-        columns = np.ravel_multi_index(tuple(others[:, first:last]), lengths)
-        array = np.zeros((rows.stop - rows.start, n_columns), dtype=values.dtype)
-        counts = np.diff(indptr[rows.start : rows.stop + 1])
-        array[np.repeat(np.arange(len(array)), counts), columns] = values[first:last]
-        return array
+        columns = np.ravel_multi_index(tuple(others[:, entries]), lengths)
+        parts = values[entries], columns, indptr[rows.start : rows.stop + 1] - entries.start
+        return np.asarray(sp.csr_array(parts, (rows.stop - rows.start, n_columns)).toarray())
 
     def weighted(self, w: Any, G: Any) -> Iterator[tuple[slice, Csr, Array, Array]]:
         indptr = self.parts()[0]
