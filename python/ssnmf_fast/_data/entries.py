@@ -96,6 +96,10 @@ class Entries(ABC):
         """Return some rows."""
         raise NotImplementedError("a tensor is not cut into blocks")
 
+    def blocks(self) -> Iterator[tuple[slice, Entries]]:
+        """Yield all rows, in the blocks in which they are read."""
+        raise NotImplementedError
+
     @property
     def values(self) -> Array:
         """The entries in the order of their weights."""
@@ -187,6 +191,10 @@ class SparseEntries(Entries):
         first, last = self.matrix.indptr[rows.start], self.matrix.indptr[rows.stop]
         indptr = self.matrix.indptr[rows.start : rows.stop + 1] - first
         return indptr, self.matrix.indices[first:last], self.matrix.data[first:last]
+
+    def parts(self) -> Csr:
+        """Return pointers, indices in the only other mode, and values, as for a tensor."""
+        return self.matrix.indptr, self.matrix.indices[None], self.matrix.data
 
     def weighted(self, w: Any, G: Any) -> Iterator[tuple[slice, Csr, Array, Array]]:
         yield slice(None), self.csr, w, G
