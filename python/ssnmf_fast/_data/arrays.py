@@ -204,11 +204,7 @@ def to_native(array: Array, target: npt.DTypeLike | None = None) -> Array:
         with np.errstate(over="ignore"):
             return to_native(array).astype(target, copy=False)
     dtype = array.dtype.newbyteorder("=")
-    if dtype == np.float16:
-        dtype = np.dtype(np.float64)
-    if array.dtype == dtype and array.dtype.isnative and array.flags.aligned:
-        return array
-    return np.array(array, dtype=dtype)
+    return np.require(array, np.float64 if dtype == np.float16 else dtype, "A")
 
 
 def read_csr(X: Matrix, name: str) -> sp.csr_array:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from contextvars import copy_context
-from functools import cache
+from functools import cache, partial
 from itertools import islice
 from pathlib import Path
 from threading import Event
@@ -88,11 +88,8 @@ def _limited(kind: str, n_threads: int) -> Iterator[None]:
                 _let_go(force=True)
 
 
-@contextmanager
-def one_blas_thread() -> Iterator[None]:
-    """Limit BLAS to one thread in a block, for speed and equal sums; also a decorator."""
-    with _limited("blas", 1):
-        yield
+# Limits BLAS to one thread in a block, for speed and equal sums; also a decorator.
+one_blas_thread = partial(_limited, "blas", 1)
 
 
 @contextmanager

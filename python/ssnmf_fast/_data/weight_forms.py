@@ -20,7 +20,7 @@ import scipy.sparse as sp
 from .._backend.dispatch import kernels
 from .._common.arrays import Array, Matrix
 from .arrays import with_values
-from .entries import Csr, DenseEntries, Entries, SparseEntries, Target
+from .entries import Csr, DenseEntries, Entries, SparseEntries, Target, row_slices
 from .tensor_entries import SparseTensorEntries
 from .tensors import RowProducts, Rows, factors_of
 
@@ -174,11 +174,10 @@ class Separable(WeightForm):
                 'hours; use "kullback-leibler" or "frobenius", or give weights.observed(...).'
             )
         columns = self._columns(tuple(map(len, factors_of(G))), G.dtype)
-        for first in range(0, n_columns, _AT_ONCE):
-            last = min(first + _AT_ONCE, n_columns)
-            V = np.broadcast_to(columns[first:last][:, 0], (len(F), last - first))
-            part = to._replace(accumulate=to.accumulate or first > 0)
-            DenseEntries(V, self.threads).power(exponent, F, G[first:last], part)
+        for some in row_slices(n_columns, _AT_ONCE):
+            V = np.broadcast_to(columns[some][:, 0], (len(F), some.stop - some.start))
+            part = to._replace(accumulate=to.accumulate or some.start > 0)
+            DenseEntries(V, self.threads).power(exponent, F, G[some], part)
 
     def _columns(self, lengths: Sequence[int], dtype: npt.DTypeLike) -> RowProducts:
         """Return the weights of the columns, as products."""
@@ -279,14 +278,12 @@ class MissingEntries(WeightForm):
         step = _AT_ONCE if by_rows else G.shape[0]
         doubtful = doubtful[~empty[doubtful]]
         at_once = 1 if by_rows else max(1, _PRESENT_ENTRIES // G.shape[0])
-        for begin in range(0, len(doubtful), at_once):
-            rows = doubtful[begin : begin + at_once]
+        for rows in (doubtful[some] for some in row_slices(len(doubtful), at_once)):
             block = np.zeros((len(rows), rest.shape[1]), dtype=rest.dtype)
-            for first in range(0, G.shape[0], step):
-                last = min(first + step, G.shape[0])
-                present = DenseEntries(self.present(rows, G, first, last), self.threads)
+            for columns in row_slices(G.shape[0], step):
+                present = DenseEntries(self.present(rows, G, columns), self.threads)
                 part = Target(block, 1.0, accumulate=True)
-                present.power(exponent, F[rows], G[first:last], part)
+                present.power(exponent, F[rows], G[columns], part)
             rest[rows] = block
         rest *= rest.dtype.type(to.scale)
         if to.accumulate:
@@ -311,16 +308,16 @@ class MissingEntries(WeightForm):
         self.entries.power(exponent, F, cast(Any, G), Target(rest, -1.0, accumulate=True))
         return np.asarray((rest < least).any(axis=1))
 
-    def present(self, rows: Array, G: Rows, first: int = 0, last: int | None = None) -> Array:
-        """Return the weights of some rows, from one column to another, as an array."""
+    def present(self, rows: Array, G: Rows, some: slice = slice(0, None)) -> Array:
+        """Return the weights of some rows and columns as an array."""
         indptr, others, values = self.entries.parts()
         lengths = tuple(map(len, factors_of(G)))
         shape = len(indptr) - 1, *lengths
-        weights = self.whole.present(rows, shape, values.dtype, slice(first, last))
+        weights = self.whole.present(rows, shape, values.dtype, some)
         counts = indptr[rows + 1] - indptr[rows]
         begins = np.repeat(indptr[rows] - np.cumsum(counts) + counts, counts)
         absent = others[:, begins + np.arange(len(begins))]
-        columns = np.ravel_multi_index(tuple(absent), lengths) - first
+        columns = np.ravel_multi_index(tuple(absent), lengths) - some.start
         inside = (columns >= 0) & (columns < weights.shape[1])
         weights[np.repeat(np.arange(len(rows)), counts)[inside], columns[inside]] = 0
         return weights

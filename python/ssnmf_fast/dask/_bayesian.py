@@ -124,18 +124,14 @@ def _as_counts(block: BlockInput, title: str, scale: float) -> BlockInput:
 
 def _find_scale(data: Data) -> float:
     """Return the count scale, as for data in memory, except if it needs the median of entries."""
-
-    def joined(one: int | None, other: int | None) -> int | None:
-        return None if one is None or other is None else math.gcd(one, other)
-
-    found = data.start(lambda block: common_divisor(block.X))
-    divisor: int | None = reduce_tasks(data.client, found, joined)
-    if divisor is None:
+    found = data.start(lambda block: [common_divisor(block.X)])
+    divisors = reduce_tasks(data.client, found)
+    if None in divisors:
         raise ValueError(
             "count_scale='auto' needs integers, such as counts, on a cluster; give a number. "
             "In memory, 2 / median of the positive entries is used for others."
         )
-    return 1 / (divisor or 1)
+    return 1 / (math.gcd(*divisors) or 1)
 
 
 @documented
