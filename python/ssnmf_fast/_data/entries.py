@@ -135,10 +135,6 @@ class Entries(ABC):
         """Yield all rows by blocks: their nonzero entries, the weights `w` of these, and G."""
         raise NotImplementedError
 
-    def squared_residuals(self, F: Array, G: Any, weights: Array | None) -> float:
-        """Return sum w (x - z)^2 over the entries; weights of dense arrays are not listed."""
-        return self.sum("frobenius_loss", F, G, *([weights] if self.sparse else []))
-
     @abstractmethod
     def power(self, exponent: float, F: Array | None, G: Array, to: Target) -> None:
         """(Z .* (F G^T)^exponent) G; an exponent of 0 needs no F."""

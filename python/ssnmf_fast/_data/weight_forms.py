@@ -84,11 +84,6 @@ class WeightForm(ABC):
     def dense(self, rows: slice, G: Rows) -> Array:
         """Return the weights of some rows as an array, with a column for each row of G."""
 
-    def mapped(self, weights: Array) -> WeightForm | None:
-        """Return M^T V for an M with these sums of columns, if all rows of V are equal."""
-        del weights
-        return None
-
     def squares(self, F: Array, G: Rows) -> float:
         """Return sum V .* (F G^T)^2."""
         N = np.empty_like(F)
@@ -127,12 +122,9 @@ class Separable(WeightForm):
         return replace(self, vectors=(self.vectors[position], *rest))
 
     def part(self, rows: slice) -> Separable:
-        return self if self.rows is None else self._with_rows(self.rows[rows])
+        return self if self.rows is None else self.with_rows(self.rows[rows])
 
-    def mapped(self, weights: Array) -> Separable | None:
-        return self._with_rows(weights) if self.rows is None else None
-
-    def _with_rows(self, weights: Array) -> Separable:
+    def with_rows(self, weights: Array) -> Separable:
         return replace(self, vectors=(weights, *self.vectors[1:]))
 
     def gram(self, G: Rows) -> Array:
