@@ -347,10 +347,9 @@ class SignedEntries(SparseEntries):
         signed = np.where(np.repeat(doubtful, np.diff(indptr)), 0, -values[entries])
         sure = sp.csr_array((signed, columns, indptr - entries.start), shape)
         sure.eliminate_zeros()
-        chosen, counts = np.flatnonzero(doubtful), np.zeros(len(indptr), dtype=np.int64)
-        present = sp.csr_array(self.form.present(rows.start + chosen, self.G))
-        counts[1 + chosen] = np.diff(present.indptr)
-        more = sp.csr_array((present.data, present.indices, np.cumsum(counts)), shape)
+        chosen = np.flatnonzero(doubtful)
+        present = sp.coo_array(self.form.present(rows.start + chosen, self.G))
+        more = sp.csr_array((present.data, (chosen[present.row], present.col)), shape)
         both = sp.csr_array(sure + more)
         return both.indptr, both.indices, both.data
 
