@@ -19,12 +19,9 @@ def find_count_scale(X):
     return model.fit(X).count_scale_
 
 
-FACTORS = [1e-6, 0.1, 1 / 3, 1.0, np.pi, 1e6]
-
-
 @each("dtype", [np.float32, np.float64])
-@each("factor", FACTORS)
-def test_counts_times_anything_are_counts(dtype, factor):
+@each("factor", [1.0, 3.0, 1e6])
+def test_counts_times_an_integer_are_counts(dtype, factor):
     counts = np.random.default_rng(0).geometric(0.4, size=(50, 40)) - 1
     X = (factor * counts).astype(dtype)
     assert find_count_scale(X) == pytest.approx(1 / factor, rel=1e-6)
@@ -33,7 +30,7 @@ def test_counts_times_anything_are_counts(dtype, factor):
 
 
 @each("dtype", [np.float32, np.float64])
-@each("factor", FACTORS)
+@each("factor", [1e-6, 0.1, 1 / 3, 1.0, np.pi, 1e6])
 def test_the_median_of_measured_values_is_two_counts(dtype, factor):
     X = np.random.default_rng(0).exponential(size=(50, 40))
     X[X < 0.5] = 0
@@ -49,25 +46,17 @@ def test_the_median_of_measured_values_is_two_counts(dtype, factor):
         ([2, 3, 5], 1),
         ([20, 33, 47, 255], 1),
         ([2, 4, 8], 2),
-        ([0.5, 1.5, 4], 0.5),
-        ([7.4, 12.21, 17.39], 0.37),
-        (np.arange(20, 256) / 255, 1 / 255),
-        ([0.3], 0.3),
         ([3, 10**9], 1),
-        ([1, 1.5, np.sqrt(2)], None),
+        ([3, 2**49], 1),
+        ([0.5, 1.5, 4], None),
+        (np.arange(20, 256) / 255, None),
         ([5e-324, 1], None),
     ],
 )
-def test_common_steps(values, step):
+def test_steps(values, step):
     X = np.array([values], dtype=float)
     expected = np.median(X) / 2 if step is None else step
     assert 1 / find_count_scale(X) == pytest.approx(expected, rel=1e-9)
-
-
-def test_one_tiny_value_is_no_step():
-    values = np.random.default_rng(0).exponential(size=50).astype(np.float32)
-    values[7] = 1e-12
-    assert np.median(find_count_scale(values[None]) * values) == pytest.approx(2)
 
 
 @pytest.mark.slow

@@ -32,5 +32,5 @@ def guided_models(X, y):
         "lists": (sf.TopicSupervisedNMF(**QUICK), [[] if c < 0 else [c, c % 3] for c in y]),
         "constrained": (sf.papers.ConstrainedNMF(**rank), y),
         "margin": (sf.papers.MarginNMF(**rank), several),
-        "bayesian": (sf.papers.SupervisedBayesianNMF(**rank), y),
+        "bayesian": (sf.papers.SupervisedBayesianNMF(**rank, count_scale=64), y),
     }

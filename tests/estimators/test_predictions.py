@@ -46,6 +46,8 @@ def guided(name):
     given = dict(QUICK)
     if name in ("SSNMFClassifier", "ConstrainedNMF", "MarginNMF", "SupervisedBayesianNMF"):
         given["n_components"] = 10
+    if name == "SupervisedBayesianNMF":
+        given["count_scale"] = 16  # of the pixels of digits
     return getattr(estimators, name)(**given)
 
 

@@ -204,11 +204,7 @@ def to_native(array: Array, target: npt.DTypeLike | None = None) -> Array:
         with np.errstate(over="ignore"):
             return to_native(array).astype(target, copy=False)
     dtype = array.dtype.newbyteorder("=")
-    if dtype == np.float16:
-        dtype = np.dtype(np.float64)
-    if array.dtype == dtype and array.dtype.isnative and array.flags.aligned:
-        return array
-    return np.array(array, dtype=dtype)
+    return np.require(array, np.float64 if dtype == np.float16 else dtype, "A")
 
 
 def read_csr(X: Matrix, name: str) -> sp.csr_array:
@@ -293,20 +289,14 @@ def _read_coordinates(X: Any, name: str) -> Parts:
 
 def _read_lists(X: Any, name: str) -> Parts:
     """Read the format lil: a list of columns and a list of values for every row."""
-    n = X.shape[0]
-    if np.shape(X.rows) != (n,) or np.shape(X.data) != (n,):
-        _refuse(name, f"it has {len(X.rows)} rows of indices and {len(X.data)} of values, not {n}")
-    if not all(isinstance(row, list) for part in (X.rows, X.data) for row in part):
-        _refuse(name, "its rows are not lists")
-    lengths = [len(row) for row in X.rows]
-    if lengths != [len(row) for row in X.data]:
-        _refuse(name, "a row has different numbers of values and indices")
     try:
-        columns = np.array([*chain(*X.rows)], dtype=None if any(lengths) else np.int64)
-        data = np.array([*chain(*X.data)], dtype=X.dtype)
+        lengths, of_values = ([len(row) for row in part] for part in (X.rows, X.data))
+        columns, data = np.array([*chain(*X.rows)]), np.array([*chain(*X.data)], dtype=X.dtype)
     except (TypeError, ValueError, OverflowError) as error:
-        _refuse(name, f"rows or data are not numbers ({error})")
-    rows = np.repeat(np.arange(n, dtype=np.int64), lengths)
+        _refuse(name, f"rows or data are not lists of numbers ({error})")
+    if len(lengths) != X.shape[0] or lengths != of_values:
+        _refuse(name, f"rows and data are not {X.shape[0]} lists of the same lengths")
+    rows = np.repeat(np.arange(len(lengths), dtype=np.int64), lengths)
     return _numbers(data, name, 1), rows, _integers(columns, name, "rows")
 
 
@@ -385,9 +375,7 @@ def column_ranges(counts: Array, n_ranges: int) -> Array:
 
 def list_entries(array: Array, present: Array) -> sp.csr_array:
     """Return the entries of a dense array where `present` is true; zeros are stored, too."""
-    columns = np.nonzero(present)[1].astype(np.int64)  # NumPy gives a view with gaps
-    indptr = np.concatenate([[0], np.cumsum(present.sum(axis=1), dtype=np.int64)])
-    return sp.csr_array((array[present], columns, indptr), shape=array.shape)
+    return with_values(sp.csr_array(present), array[present])
 
 
 def drop_entries(matrix: sp.csr_array, left_out: Array) -> sp.csr_array:

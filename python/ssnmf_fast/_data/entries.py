@@ -92,9 +92,9 @@ class Entries(ABC):
         """Return the data by the rows of the factor at a position; position 0 is F."""
         return self.transposed() if position else self
 
-    @abstractmethod
-    def part(self, rows: slice) -> Entries:
+    def part(self, rows: slice) -> Any:
         """Return some rows."""
+        raise NotImplementedError("a tensor is not cut into blocks")
 
     def blocks(self) -> Iterator[tuple[slice, Entries]]:
         """Yield all rows, in the blocks in which they are read."""
@@ -111,9 +111,10 @@ class Entries(ABC):
             return float(np.count_nonzero(~np.isnan(self.values)))
         return float(np.nansum(self.values, dtype=np.float64))
 
-    @abstractmethod
     def csr_rows(self, rows: slice) -> Csr:
         """Some rows as indptr, indices and values."""
+        matrix = self.part(rows).matrix
+        return matrix.indptr, matrix.indices, matrix.data
 
     def slices(self, n_rows: int) -> Iterator[slice]:
         """Cut all rows into portions for :meth:`csr_rows`."""
@@ -133,10 +134,6 @@ class Entries(ABC):
     def weighted(self, w: Any, G: Rows) -> Iterator[tuple[slice, Csr, Array, Array]]:
         """Yield all rows by blocks: their nonzero entries, the weights `w` of these, and G."""
         raise NotImplementedError
-
-    def squared_residuals(self, F: Array, G: Any, weights: Array | None) -> float:
-        """Return sum w (x - z)^2 over the entries; weights of dense arrays are not listed."""
-        return self.sum("frobenius_loss", F, G, *([weights] if self.sparse else []))
 
     @abstractmethod
     def power(self, exponent: float, F: Array | None, G: Array, to: Target) -> None:
@@ -190,6 +187,10 @@ class SparseEntries(Entries):
         first, last = self.matrix.indptr[rows.start], self.matrix.indptr[rows.stop]
         indptr = self.matrix.indptr[rows.start : rows.stop + 1] - first
         return indptr, self.matrix.indices[first:last], self.matrix.data[first:last]
+
+    def parts(self) -> Csr:
+        """Return pointers, indices in the only other mode, and values, as for a tensor."""
+        return self.matrix.indptr, self.matrix.indices[None], self.matrix.data
 
     def weighted(self, w: Any, G: Any) -> Iterator[tuple[slice, Csr, Array, Array]]:
         yield slice(None), self.csr, w, G
@@ -336,10 +337,6 @@ class StreamedEntries(Entries):
     def total(self) -> float:
         return self.file.total
 
-    def csr_rows(self, rows: slice) -> Csr:
-        block = self.file.rows(rows)
-        return block.indptr, block.indices, block.data
-
     def power(self, exponent: float, F: Array | None, G: Array, to: Target) -> None:
         for rows, block in self.blocks():
             block.power(exponent, None if F is None else F[rows], G, to.rows(rows))
@@ -369,10 +366,6 @@ class ScatteredEntries(Entries):
 
     def total(self) -> float:
         return self.by_rows.total()
-
-    def csr_rows(self, rows: slice) -> Csr:
-        matrix = self.part(rows).matrix
-        return matrix.indptr, matrix.indices, matrix.data
 
     def power(self, exponent: float, F: Array | None, G: Array, to: Target) -> None:
         if not to.accumulate:

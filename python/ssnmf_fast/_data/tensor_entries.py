@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import prod
-from typing import Any, NoReturn, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
+import scipy.sparse as sp
 
 from .._backend.dispatch import kernels
 from .._common.arrays import Array
+from .csr_file import equal_blocks
 from .entries import Csr, Entries, Target, positive, row_slices
 from .tensors import RowProducts, SparseTensor
 
@@ -42,9 +44,6 @@ class TensorEntries(Entries):
     def transposed(self) -> TensorEntries:
         return self.view(1)
 
-    def part(self, rows: slice) -> NoReturn:
-        raise NotImplementedError("a tensor is not cut into blocks")
-
 
 class SparseTensorEntries(TensorEntries):
     tensor: SparseTensor
@@ -67,22 +66,17 @@ class SparseTensorEntries(TensorEntries):
 
     def listed(self, n_rows: int, G: RowProducts) -> Iterator[tuple[slice, Csr, Array]]:
         indptr, others, _ = self.parts()
-        begin = 0
-        while begin < n_rows:
-            end = int(np.searchsorted(indptr, indptr[begin] + _LISTED, side="right")) - 1
-            rows = slice(begin, min(max(end, begin + 1), n_rows))
-            yield rows, self.csr_rows(rows), G.at(others[:, indptr[begin] : indptr[rows.stop]])
-            begin = rows.stop
+        for rows in equal_blocks(indptr[: n_rows + 1], _LISTED):
+            places = others[:, indptr[rows.start] : indptr[rows.stop]]
+            yield rows, self.csr_rows(rows), G.at(places)
 
     def dense(self, rows: slice, n_columns: int) -> Array:
         indptr, others, values = self.parts()
-        first, last = indptr[rows.start], indptr[rows.stop]
+        entries = slice(indptr[rows.start], indptr[rows.stop])
         lengths = tuple(np.delete(self.tensor.shape, self.mode))
-        columns = np.ravel_multi_index(tuple(others[:, first:last]), lengths)
-        array = np.zeros((rows.stop - rows.start, n_columns), dtype=values.dtype)
-        counts = np.diff(indptr[rows.start : rows.stop + 1])
-        array[np.repeat(np.arange(len(array)), counts), columns] = values[first:last]
-        return array
+        columns = np.ravel_multi_index(tuple(others[:, entries]), lengths)
+        parts = values[entries], columns, indptr[rows.start : rows.stop + 1] - entries.start
+        return np.asarray(sp.csr_array(parts, (rows.stop - rows.start, n_columns)).toarray())
 
     def weighted(self, w: Any, G: Any) -> Iterator[tuple[slice, Csr, Array, Array]]:
         indptr = self.parts()[0]
@@ -155,18 +149,12 @@ class DenseTensorEntries(TensorEntries):
         if self.mode == 0 or after >= _SHORT_LINES:
             outer = RowProducts(G.factors[: self.mode])
             inner = RowProducts(G.factors[self.mode :])
-            for first in range(0, after, _ROWS_OF_G):
-                last = min(first + _ROWS_OF_G, after)
-                rows = inner[first:last]
+            for places in row_slices(after, _ROWS_OF_G):
+                rows = inner[places]
                 for i in range(before):
                     here = rows if self.mode == 0 else outer[i : i + 1] * rows
-                    yield array[i, :, first:last], here
+                    yield array[i, :, places], here
             return
-        step = max(1, _ROWS_OF_G // after)
-        for begin in range(0, before, step):
-            end = min(begin + step, before)
-            if after == 1:
-                block = array[begin:end, :, 0].T
-            else:
-                block = array[begin:end].transpose(1, 0, 2).reshape(array.shape[1], -1)
-            yield block, G[begin * after : end * after]
+        for lines in row_slices(before, max(1, _ROWS_OF_G // after)):
+            block = array[lines].transpose(1, 0, 2).reshape(array.shape[1], -1)
+            yield block, G[lines.start * after : lines.stop * after]

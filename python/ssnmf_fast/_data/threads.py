@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from contextvars import copy_context
-from functools import cache
+from functools import cache, partial
 from itertools import islice
 from pathlib import Path
 from threading import Event
@@ -58,16 +58,11 @@ register(_KernelThreads)
 
 
 @cache
-def _libraries() -> ThreadpoolController:
+def libraries() -> ThreadpoolController:
     """Return all other libraries of the process; finding them takes some milliseconds."""
     found = ThreadpoolController()
     kinds = {library.internal_api for library in found.lib_controllers}
     return found.select(internal_api=sorted(kinds - {_KernelThreads.internal_api}))
-
-
-def look_for_libraries() -> None:
-    """Find the libraries of the process again, after an import that may have added some."""
-    _libraries.cache_clear()
 
 
 @contextmanager
@@ -75,7 +70,7 @@ def _limited(kind: str, n_threads: int) -> Iterator[None]:
     """Limit a kind of libraries in a block, until no other block of any thread needs it."""
     with _lock:
         if not _users[kind]:
-            _limits[kind] = _libraries().limit(limits=n_threads, user_api=kind)
+            _limits[kind] = libraries().limit(limits=n_threads, user_api=kind)
         _users[kind] += 1
     try:
         yield
@@ -88,11 +83,8 @@ def _limited(kind: str, n_threads: int) -> Iterator[None]:
                 _let_go(force=True)
 
 
-@contextmanager
-def one_blas_thread() -> Iterator[None]:
-    """Limit BLAS to one thread in a block, for speed and equal sums; also a decorator."""
-    with _limited("blas", 1):
-        yield
+# Limits BLAS to one thread in a block, for speed and equal sums; also a decorator.
+one_blas_thread = partial(_limited, "blas", 1)
 
 
 @contextmanager

@@ -6,7 +6,6 @@ import numbers
 import re
 from collections.abc import Mapping, Set
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any, NamedTuple, TypeAlias
 
@@ -57,8 +56,7 @@ _NAMED_ZONE = re.compile(
 )
 
 
-@dataclass(frozen=True, eq=False)
-class Slices:
+class Slices(NamedTuple):
     starts: Array  # (T,) datetime64, in the unit of the slices
     of: Array  # (n,) the slice of every document
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property, reduce
 from math import prod
 from typing import Any, cast
@@ -20,7 +20,7 @@ import scipy.sparse as sp
 from .._backend.dispatch import kernels
 from .._common.arrays import Array, Matrix
 from .arrays import with_values
-from .entries import Csr, DenseEntries, Entries, SparseEntries, Target
+from .entries import Csr, DenseEntries, Entries, SparseEntries, Target, row_slices
 from .tensor_entries import SparseTensorEntries
 from .tensors import RowProducts, Rows, factors_of
 
@@ -47,16 +47,28 @@ class WeightForm(ABC):
     separable = False  # of rank 1
     equal_rows = False  # whether all rows are the same
     lists_few = False  # whether only entries of a sparse matrix have weights
-    curved = True  # whether the curvature of a row is available, see `quadratic`
-    threads: int
+    entries: Any
 
-    @abstractmethod
-    def view(self, position: int) -> WeightForm:
+    @property
+    def curved(self) -> bool:
+        """Whether the curvature of a row is available, see `quadratic`."""
+        return not self.entries.by_factors
+
+    @property
+    def threads(self) -> int:
+        return int(self.entries.threads)
+
+    def view(self, position: int) -> Any:
         """Return the weights by the rows of the factor at a position; position 0 is F."""
+        return self._each(lambda part: part.view(position))
 
-    @abstractmethod
-    def part(self, rows: slice) -> WeightForm:
+    def part(self, rows: slice) -> Any:
         """Return the weights of some rows."""
+        return self._each(lambda part: part.part(rows))
+
+    def _each(self, of: Callable[[Any], Any]) -> Any:
+        form = cast(Any, self)
+        return replace(form, **{one.name: of(getattr(form, one.name)) for one in fields(form)})
 
     @abstractmethod
     def quadratic(self, G: Rows) -> Quadratic: ...
@@ -71,11 +83,6 @@ class WeightForm(ABC):
     @abstractmethod
     def dense(self, rows: slice, G: Rows) -> Array:
         """Return the weights of some rows as an array, with a column for each row of G."""
-
-    def mapped(self, weights: Array) -> WeightForm | None:
-        """Return M^T V for an M with these sums of columns, if all rows of V are equal."""
-        del weights
-        return None
 
     def squares(self, F: Array, G: Rows) -> float:
         """Return sum V .* (F G^T)^2."""
@@ -100,6 +107,7 @@ class Separable(WeightForm):
     vectors: tuple[Array | None, ...]
     threads: int = 1
     separable = True
+    curved = True
 
     @property
     def rows(self) -> Array | None:
@@ -114,12 +122,9 @@ class Separable(WeightForm):
         return replace(self, vectors=(self.vectors[position], *rest))
 
     def part(self, rows: slice) -> Separable:
-        return self if self.rows is None else self._with_rows(self.rows[rows])
+        return self if self.rows is None else self.with_rows(self.rows[rows])
 
-    def mapped(self, weights: Array) -> Separable | None:
-        return self._with_rows(weights) if self.rows is None else None
-
-    def _with_rows(self, weights: Array) -> Separable:
+    def with_rows(self, weights: Array) -> Separable:
         return replace(self, vectors=(weights, *self.vectors[1:]))
 
     def gram(self, G: Rows) -> Array:
@@ -161,11 +166,10 @@ class Separable(WeightForm):
                 'hours; use "kullback-leibler" or "frobenius", or give weights.observed(...).'
             )
         columns = self._columns(tuple(map(len, factors_of(G))), G.dtype)
-        for first in range(0, n_columns, _AT_ONCE):
-            last = min(first + _AT_ONCE, n_columns)
-            V = np.broadcast_to(columns[first:last][:, 0], (len(F), last - first))
-            part = to._replace(accumulate=to.accumulate or first > 0)
-            DenseEntries(V, self.threads).power(exponent, F, G[first:last], part)
+        for some in row_slices(n_columns, _AT_ONCE):
+            V = np.broadcast_to(columns[some][:, 0], (len(F), some.stop - some.start))
+            part = to._replace(accumulate=to.accumulate or some.start > 0)
+            DenseEntries(V, self.threads).power(exponent, F, G[some], part)
 
     def _columns(self, lengths: Sequence[int], dtype: npt.DTypeLike) -> RowProducts:
         """Return the weights of the columns, as products."""
@@ -200,22 +204,8 @@ class Listed(WeightForm):
     entries: Entries
 
     @property
-    def curved(self) -> bool:  # type: ignore[override]
-        return not self.entries.by_factors
-
-    @property
-    def threads(self) -> int:  # type: ignore[override]
-        return self.entries.threads
-
-    @property
     def lists_few(self) -> bool:  # type: ignore[override]
         return isinstance(self.entries, SparseEntries)
-
-    def view(self, position: int) -> Listed:
-        return Listed(self.entries.view(position))
-
-    def part(self, rows: slice) -> Listed:
-        return Listed(self.entries.part(rows))
 
     def dense(self, rows: slice, G: Rows) -> Array:
         return self.entries.dense(rows, G.shape[0])
@@ -244,36 +234,25 @@ class MissingEntries(WeightForm):
     the sums would cancel add up their present entries one by one.
     """
 
-    missing: SparseEntries | SparseTensorEntries
+    entries: SparseEntries | SparseTensorEntries
     whole: Separable
 
-    @property
-    def curved(self) -> bool:  # type: ignore[override]
-        return not self.missing.by_factors
-
-    @property
-    def threads(self) -> int:  # type: ignore[override]
-        return self.missing.threads
-
     def view(self, position: int) -> MissingEntries:
-        if isinstance(self.missing, SparseTensorEntries):
-            return replace(self, missing=self.missing.view(position))
+        if isinstance(self.entries, SparseTensorEntries):
+            return replace(self, entries=self.entries.view(position))
         if position == 0:
             return self
-        return MissingEntries(self.missing.turned(), self.whole.view(position))
-
-    def part(self, rows: slice) -> MissingEntries:
-        return MissingEntries(self.missing.part(rows), self.whole.part(rows))
+        return MissingEntries(self.entries.turned(), self.whole.view(position))
 
     def total(self, shape: tuple[int, ...]) -> float:
-        return float(self.whole.total(shape) - self.missing.total())
+        return float(self.whole.total(shape) - self.entries.total())
 
     def dense(self, rows: slice, G: Rows) -> Array:
         return self.present(np.arange(rows.start, rows.stop), G)
 
     def quadratic(self, G: Rows) -> Quadratic:
         part = self.whole.quadratic(G)
-        there = np.empty((len(self.parts()[0]) - 1, G.shape[1]), dtype=G.dtype)
+        there = np.empty((len(self.entries.parts()[0]) - 1, G.shape[1]), dtype=G.dtype)
         squares = tuple(map(np.square, factors_of(G)))
         far = RowProducts(squares) if isinstance(G, RowProducts) else squares[0]
         doubtful = self._difference(0, None, far, there)
@@ -285,17 +264,18 @@ class MissingEntries(WeightForm):
     def power(self, exponent: float, F: Array, G: Rows, to: Target) -> None:
         rest = np.empty_like(to.out)
         doubtful = np.flatnonzero(self._difference(exponent, F, G, rest))
-        empty = np.diff(self.parts()[0]) == G.shape[0]
+        empty = np.diff(self.entries.parts()[0]) == G.shape[0]
         rest[empty] = 0
         by_rows = isinstance(G, RowProducts)  # a row of a tensor may have too many places
         step = _AT_ONCE if by_rows else G.shape[0]
-        for rows in self._portions(doubtful[~empty[doubtful]], G.shape[0], by_rows):
+        doubtful = doubtful[~empty[doubtful]]
+        at_once = 1 if by_rows else max(1, _PRESENT_ENTRIES // G.shape[0])
+        for rows in (doubtful[some] for some in row_slices(len(doubtful), at_once)):
             block = np.zeros((len(rows), rest.shape[1]), dtype=rest.dtype)
-            for first in range(0, G.shape[0], step):
-                last = min(first + step, G.shape[0])
-                present = DenseEntries(self.present(rows, G, first, last), self.threads)
+            for columns in row_slices(G.shape[0], step):
+                present = DenseEntries(self.present(rows, G, columns), self.threads)
                 part = Target(block, 1.0, accumulate=True)
-                present.power(exponent, F[rows], G[first:last], part)
+                present.power(exponent, F[rows], G[columns], part)
             rest[rows] = block
         rest *= rest.dtype.type(to.scale)
         if to.accumulate:
@@ -303,45 +283,33 @@ class MissingEntries(WeightForm):
         else:
             to.out[...] = rest
 
-    def parts(self) -> Csr:
-        """Return pointers, indices in the other modes and values of the missing entries."""
-        if isinstance(self.missing, SparseTensorEntries):
-            return self.missing.parts()
-        matrix = self.missing.matrix
-        return matrix.indptr, matrix.indices[None], matrix.data
-
     @cached_property
     def _negative(self) -> Entries:
-        if isinstance(self.missing, SparseTensorEntries):
-            tensor = self.missing.tensor
-            return replace(self.missing, tensor=tensor.with_values(-tensor.values))
-        return SparseEntries(with_values(self.missing.matrix, -self.missing.values))
+        if isinstance(self.entries, SparseTensorEntries):
+            tensor = self.entries.tensor
+            return replace(self.entries, tensor=tensor.with_values(-tensor.values))
+        return SparseEntries(with_values(self.entries.matrix, -self.entries.values))
 
     def _difference(self, exponent: float, F: Array | None, G: Rows, rest: Array) -> Array:
         """Set `rest` to whole - missing; return for which rows that cancels."""
         # `whole` does not use F if the exponent is 0.
         self.whole.power(exponent, rest if F is None else F, G, Target(rest))
         # A difference below this share of the minuend is not trusted.
-        double_tensor = self.missing.by_factors and rest.dtype == np.float64
+        double_tensor = self.entries.by_factors and rest.dtype == np.float64
         least = (1e-6 if double_tensor else 1e-2) * rest
-        self.missing.power(exponent, F, cast(Any, G), Target(rest, -1.0, accumulate=True))
+        self.entries.power(exponent, F, cast(Any, G), Target(rest, -1.0, accumulate=True))
         return np.asarray((rest < least).any(axis=1))
 
-    def _portions(self, rows: Array, n_columns: int, single: bool = False) -> list[Array]:
-        """Cut a list of rows so that their weights fit in memory."""
-        at_once = 1 if single else max(1, _PRESENT_ENTRIES // n_columns)
-        return [rows[begin : begin + at_once] for begin in range(0, len(rows), at_once)]
-
-    def present(self, rows: Array, G: Rows, first: int = 0, last: int | None = None) -> Array:
-        """Return the weights of some rows, from one column to another, as an array."""
-        indptr, others, values = self.parts()
+    def present(self, rows: Array, G: Rows, some: slice = slice(0, None)) -> Array:
+        """Return the weights of some rows and columns as an array."""
+        indptr, others, values = self.entries.parts()
         lengths = tuple(map(len, factors_of(G)))
         shape = len(indptr) - 1, *lengths
-        weights = self.whole.present(rows, shape, values.dtype, slice(first, last))
+        weights = self.whole.present(rows, shape, values.dtype, some)
         counts = indptr[rows + 1] - indptr[rows]
         begins = np.repeat(indptr[rows] - np.cumsum(counts) + counts, counts)
         absent = others[:, begins + np.arange(len(begins))]
-        columns = np.ravel_multi_index(tuple(absent), lengths) - first
+        columns = np.ravel_multi_index(tuple(absent), lengths) - some.start
         inside = (columns >= 0) & (columns < weights.shape[1])
         weights[np.repeat(np.arange(len(rows)), counts)[inside], columns[inside]] = 0
         return weights
@@ -371,20 +339,17 @@ class SignedEntries(SparseEntries):
             yield slice(begin, end)
 
     def csr_rows(self, rows: slice) -> Csr:
-        indptr, others, values = self.form.parts()
-        indptr, entries = (
-            indptr[rows.start : rows.stop + 1],
-            slice(*indptr[[rows.start, rows.stop]]),
-        )
+        indptr, others, values = self.form.entries.parts()
+        indptr = indptr[rows.start : rows.stop + 1]
+        entries = slice(indptr[0], indptr[-1])
         doubtful, shape = self.doubtful[rows], (rows.stop - rows.start, prod(self.lengths))
         columns = np.ravel_multi_index(tuple(others[:, entries]), self.lengths)
         signed = np.where(np.repeat(doubtful, np.diff(indptr)), 0, -values[entries])
         sure = sp.csr_array((signed, columns, indptr - entries.start), shape)
         sure.eliminate_zeros()
-        chosen, counts = np.flatnonzero(doubtful), np.zeros(len(indptr), dtype=np.int64)
-        present = sp.csr_array(self.form.present(rows.start + chosen, self.G))
-        counts[1 + chosen] = np.diff(present.indptr)
-        more = sp.csr_array((present.data, present.indices, np.cumsum(counts)), shape)
+        chosen = np.flatnonzero(doubtful)
+        present = sp.coo_array(self.form.present(rows.start + chosen, self.G))
+        more = sp.csr_array((present.data, (chosen[present.row], present.col)), shape)
         both = sp.csr_array(sure + more)
         return both.indptr, both.indices, both.data
 
@@ -402,25 +367,18 @@ class SignedEntries(SparseEntries):
 class MoreEntries(WeightForm):
     """The weights `whole` of a matrix, plus those at the entries of a sparse matrix."""
 
-    more: Entries
+    entries: Entries
     whole: Separable | MissingEntries
-    threads: int
     lists_few = True
 
-    def view(self, position: int) -> MoreEntries:
-        return replace(self, more=self.more.view(position), whole=self.whole.view(position))
-
-    def part(self, rows: slice) -> MoreEntries:
-        return replace(self, more=self.more.part(rows), whole=self.whole.part(rows))
-
     def total(self, shape: tuple[int, ...]) -> float:
-        return float(self.whole.total(shape) + self.more.total())
+        return float(self.whole.total(shape) + self.entries.total())
 
     def dense(self, rows: slice, G: Rows) -> Array:
-        return np.asarray(self.whole.dense(rows, G) + self.more.dense(rows, G.shape[0]))
+        return np.asarray(self.whole.dense(rows, G) + self.entries.dense(rows, G.shape[0]))
 
     def quadratic(self, G: Rows) -> Quadratic:
-        part, more = self.whole.quadratic(G), self.more
+        part, more = self.whole.quadratic(G), self.entries
         if part.entries is not None:  # of missing entries
             signed, matrix = (cast(SparseEntries, each).matrix for each in (part.entries, more))
             more = SparseEntries(sp.csr_array(signed + matrix), self.threads)
@@ -428,4 +386,4 @@ class MoreEntries(WeightForm):
 
     def power(self, exponent: float, F: Array, G: Rows, to: Target) -> None:
         self.whole.power(exponent, F, G, to)
-        self.more.power(exponent, F, cast(Any, G), to._replace(accumulate=True))
+        self.entries.power(exponent, F, cast(Any, G), to._replace(accumulate=True))

@@ -42,8 +42,8 @@ class Frobenius(Loss):
     def value(self, term: Term, F: Array, G: Array) -> float:
         """Sum listed squared residuals, or return |Z|^2 - 2 <P, F> + <N, F>."""
         if term.data is not None:
-            data, weights = term.data
-            return data.squared_residuals(F, G, weights)
+            data, weights = term.data  # those of a dense array are not listed
+            return float(data.sum("frobenius_loss", F, G, *([weights] if data.sparse else [])))
         below = term.form.squares(F, G)
         P = np.empty_like(F)
         self.P(term.entries, F, G, Target(P))

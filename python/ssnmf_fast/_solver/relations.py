@@ -48,9 +48,9 @@ class LinearMap:
         pull = aligned_zeros(MF.shape, MF.dtype)
         term.P(MF, G, Target(pull))
         self._backward.power(0, None, pull, up)
-        form = term.form.mapped(self._weights)
-        if term.loss.model_free and form is not None:
-            term.loss.N(form, up.out, G, down)
+        form: Any = term.form
+        if term.loss.model_free and form.equal_rows:  # M^T V is the sums of M times a row of V
+            term.loss.N(form.with_rows(self._weights), up.out, G, down)
             return
         term.N(MF, G, Target(pull))
         self._backward.power(0, None, pull, down)

@@ -440,7 +440,7 @@ def increased(Z: Matrix, pattern: sp.csr_array, whole: Separable, loss: Loss, th
         gaps, more = (drop_entries(pattern, at) for at in (pattern.data >= 0, pattern.data < 0))
         gaps.data = whole.at(places_of(gaps), Z.dtype)
         below = MissingEntries(SparseEntries(gaps, threads), whole) if gaps.nnz else whole
-        form = MoreEntries(SparseEntries(more, threads), below, threads)
+        form = MoreEntries(SparseEntries(more, threads), below)
     return weighted(Z, sums_of(Z, pattern, whole), loss, threads, form)
 
 

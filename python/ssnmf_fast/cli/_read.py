@@ -73,6 +73,11 @@ _SAVE = (
     "as JSON Lines (Python: a line json.dumps(row) for each row)"
 )
 _BINARY = (b"PK\3\4", b"PAR1", b"ARROW1", b"\xd0\xcf\x11\xe0", b"\x1f\x8b", b"%PDF")
+_NOT_ROWS = {
+    UnicodeEncodeError: "half of a character of two parts (\\ud800 to \\udfff), which no file can "
+    "hold; leave it out",
+    RecursionError: "lists or objects too deep",
+}
 _LINE = re.compile(r"\r\n?|\n")
 _MOST_DIGITS = 25  # of a whole number in JSON; decimal has 28
 _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
@@ -306,13 +311,9 @@ def _read_json(file: TextIO, source: Source) -> Iterator[tuple[int, dict[str, An
             row = json.loads(line, parse_float=_read_number if whole else None)
             if "\\u" in line and "\\ud" in line.lower():
                 json.dumps(row, ensure_ascii=False).encode()
-        except UnicodeEncodeError as error:
-            wrong = "half of a character of two parts (\\ud800 to \\udfff), which no file can hold"
-            raise UsageError(f"{source}, line {number}: {wrong}; leave it out") from error
-        except ValueError as error:  # also of numbers with thousands of digits
-            raise UsageError(f"{source}, line {number}: not JSON ({error}){hint}") from error
-        except RecursionError as error:
-            raise UsageError(f"{source}, line {number}: lists or objects too deep") from error
+        except (ValueError, RecursionError) as error:  # also of numbers with thousands of digits
+            wrong = _NOT_ROWS.get(type(error), f"not JSON ({error}){hint}")
+            raise UsageError(f"{source}, line {number}: {wrong}") from error
         if not isinstance(row, dict):
             raise UsageError(f"{source}, line {number}: expected a JSON object, {{...}}{hint}")
         yield number, row
@@ -343,14 +344,14 @@ def _read_delimited(file: TextIO, source: Source) -> Iterator[tuple[int, dict[st
     quoted, doubtful = source.quoting is not None, ""
     for row in reader:
         last = reader.line_num
-        if (row and row[0].strip()) or len(row) > 1 or among == 0:
+        if not among or not _is_blank(row):
             row = row or [""]
             if len(row) != len(names):
                 hint = delimiter_hint(source, names)
                 if not hint and last > first:
                     hint = f". The row continues to line {last}: is a quotation mark left open? "
                     hint += "If they are part of texts, give --quoting none"
-                if not hint and len(names) == 1:
+                elif not hint and not among:
                     hint = ". Is the first line a title? Delete the lines above the header"
                 elif not hint and any("\\" in cell for cell in row):
                     hint = ". A quotation mark in a cell is doubled, not escaped by a backslash"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,7 +17,7 @@ from .._backend.dispatch import padded
 from .._common.arrays import Array
 from .._data.arrays import on_disk_error
 from .._data.border import check_factor
-from .._data.count_scale import common_step, scale_of_step, scaled
+from .._data.count_scale import common_divisor, scaled
 from .._models.variational import Parameters, VariationalFit, counts_of, variational_fit
 from .._models.variational_problem import Counts, Posterior, PosteriorSums, VariationalSteps
 from .._solver.known import Known
@@ -124,18 +124,14 @@ def _as_counts(block: BlockInput, title: str, scale: float) -> BlockInput:
 
 def _find_scale(data: Data) -> float:
     """Return the count scale, as for data in memory, except if it needs the median of entries."""
-
-    def ask(plus: Callable[[Any, Any], Any], task: Callable[..., Any], *arguments: float) -> Any:
-        started = data.start(lambda block, *given: task(block.X, *given), *arguments)
-        return reduce_tasks(data.client, started, plus)
-
-    step = common_step(ask, data.dtype)
-    if step is None:
+    found = data.start(lambda block: [common_divisor(block.X)])
+    divisors = reduce_tasks(data.client, found)
+    if None in divisors:
         raise ValueError(
-            "count_scale='auto' needs data that are multiples of a common step, such as counts, on "
-            "a cluster; give a number. In memory, 2 / median of the positive entries is used."
+            "count_scale='auto' needs integers, such as counts, on a cluster; give a number. "
+            "In memory, 2 / median of the positive entries is used for others."
         )
-    return scale_of_step(step)
+    return 1 / (math.gcd(*divisors) or 1)
 
 
 @documented
@@ -151,7 +147,7 @@ class BayesianNMF(OnCluster, estimators.BayesianNMF):
     init : {"auto", "random", "least-squares", "random-acol"} or tuple of arrays
         Start, as in memory; in a tuple (S, A), S may be a dask array.
     count_scale : float or "auto"
-        As in memory; for "auto", entries of X must be multiples of a common step, such as counts.
+        As in memory; for "auto", entries of X must be integers, such as counts.
     n_threads, callback
         As in :func:`ssnmf_fast.dask.factorize`.
 

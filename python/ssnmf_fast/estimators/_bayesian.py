@@ -44,9 +44,9 @@ class BayesianBase(FactorizationBase):
     burn_in : int
         Number of iterations, at least 0, before hyperparameters and rates of classes are learned.
     count_scale : float or "auto"
-        Counts per unit of X, above 0; a larger value reduces the influence of the priors.  "auto"
-        does not depend on the units: the common step of all entries is one count or, if there is
-        none (as in TF-IDF), the median of the positive entries is two.
+        Counts per unit of X, above 0; a larger value reduces the influence of the priors.  "auto":
+        the greatest common divisor of integers is one count; for other data, such as TF-IDF, the
+        median of the positive entries is two.
     tol : float
         As in :class:`NMF`, for the increase of the bound after burn-in.
     callback : callable, optional

@@ -20,7 +20,7 @@ from .._common.text import short
 from .._data.arrays import scale_rows
 from .._data.border import check_matrix, in_order, labels_of
 from .._data.csr_file import CsrFile
-from .._data.threads import limited_openmp, look_for_libraries, one_blas_thread, resolve_threads
+from .._data.threads import libraries, limited_openmp, one_blas_thread, resolve_threads
 from .._linalg.operators import MatrixOperator, unit_rows
 from .._linalg.randomized_svd import truncated_svd
 from .._solver.build import as_weights
@@ -181,7 +181,7 @@ def nearest(
     # Search only the nearest cells of an inverted file.
     import faiss
 
-    look_for_libraries()
+    libraries.cache_clear()  # the import may have added some
     cells = round(_CELLS * math.sqrt(len(points)))
     quantizer = faiss.IndexFlatL2(points.shape[1])
     index = faiss.IndexIVFFlat(quantizer, points.shape[1], cells)
