@@ -233,9 +233,6 @@ def _numbers(y: Any) -> Array:
     try:
         if array.dtype.kind in "cmM":
             raise TypeError(array.dtype)
-        if array.dtype.kind == "O":  # pandas.NA is not a number for NumPy
-            found = [np.nan if is_missing(one) else float(one) for one in array.flat]
-            return np.array(found).reshape(array.shape)
         return array.astype(np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(f"y must hold numbers; got dtype {array.dtype}.") from error

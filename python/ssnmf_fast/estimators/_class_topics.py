@@ -98,8 +98,9 @@ class LabeledSamples:
         """Return all samples that these are a part of, with the present labels of this part."""
         if self.whole is None:
             return self
-        whole, rows = self.whole
-        return replace(whole, labels=whole.labels.with_part(rows, self.labels))
+        (whole, rows), own = self.whole, self.labels
+        taught = whole.labels.with_part(rows, own.members, own.entry_weights)
+        return replace(whole, labels=taught)
 
     def of_all(self, values: Array, fill: float) -> Array:
         """Return values of these samples as values of all samples, the others set to `fill`."""

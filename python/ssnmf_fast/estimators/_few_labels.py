@@ -193,15 +193,12 @@ class FewLabelsClassifier(ReadoutPredictions):
         validation = training.validate(samples, plan, training.prior_of(samples))
         names = {name for name, weight in validation.weights.items() if weight > 0}
         texts = samples.view.rows is not None and samples.view.like_counts
-        taught, spread = training.self_trained(samples, plan, names)
-        fit = taught.joined().fit_topics()
-        most = _MOST_VOTERS if texts else None
-        trained = training.train(samples, taught, fit, plan, names, spread, most)
+        trained = training.train(samples, plan, names, _MOST_VOTERS if texts else None)
         readout, validation = training.calibrated(samples, plan, trained, validation)
         self._drop_readout()
         self.__dict__.pop("validation_predicted_", None)
         self._keep(
-            fit,
+            trained.fit,
             self_training_=plan.rounds,
             n_labeled_=int(labels.known.sum()),
             multilabel_=labels.several,

@@ -71,16 +71,12 @@ class LogisticReadout:
         return Linear(self.intercepts, topics, scores, rows)
 
     @one_blas_thread()
-    def logits(
-        self, view: View, n_threads: int | None = None, of_neighbors: Array | None = None
-    ) -> Array:
+    def logits(self, view: View, n_threads: int | None = None) -> Array:
         """Return calibrated logits without tables, (n, k)."""
         assert view.shares is not None
         raw = self.linear(view.shares.shape[1]).logits(view)
         if self.votes is not None:
-            if of_neighbors is None:
-                of_neighbors = self.votes.logits(view, n_threads)
-            raw += self.votes_weight * of_neighbors
+            raw += self.votes_weight * self.votes.logits(view, n_threads)
         return np.asarray(raw * self.slopes + self.offsets)
 
     @one_blas_thread()

@@ -93,11 +93,11 @@ class TrainingLabels:
         weight = None if weight is None else weight[rows]
         return replace(self, members=members, entry_weights=weights, sample_weight=weight)
 
-    def with_part(self, rows: Array, part: TrainingLabels) -> TrainingLabels:
+    def with_part(self, rows: Array, members: Array, weights: Array | float) -> TrainingLabels:
         """Return the labels with those of some samples replaced."""
-        members, weights = self.members.copy(), self.entry_weights.copy()
-        members[rows], weights[rows] = part.members, part.entry_weights
-        return replace(self, members=members, entry_weights=weights)
+        all_members, all_weights = self.members.copy(), self.entry_weights.copy()
+        all_members[rows], all_weights[rows] = members, weights
+        return replace(self, members=all_members, entry_weights=all_weights)
 
     def class_shares(self, shares: Array) -> Array:
         """Return the mean shares of topics per class, (r, k), from those of the known samples."""
