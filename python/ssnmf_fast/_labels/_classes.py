@@ -190,12 +190,10 @@ def unlabeled_samples(
         return absent
     automatic = isinstance(unlabeled, str) and unlabeled == "auto"
     marked = _equal(labels, -1 if automatic else unlabeled) & ~absent
-    if not automatic or not marked.any():
-        return absent | marked
     others = labels[~marked & ~absent]
-    if known_classes is not None:
+    if automatic and known_classes is not None:
         return absent if _equal(known_classes, -1).any() else absent | marked
-    if not len(others) or not _equal(others, 1).all():
+    if not automatic or not (marked.any() and len(others)) or not _equal(others, 1).all():
         return absent | marked
     warn_user(
         f"The only labels in {name} are -1 and 1, and both are treated as classes. If -1 marks "

@@ -182,10 +182,8 @@ class LabelLists:
 
     def support(self, rank: int) -> Array:
         """Return T, (n, rank): whether a document may have a topic."""
-        n, k = self.members.shape
-        T = np.ones((n, rank), dtype=bool)
-        T[self.labeled, :k] = self.members[self.labeled].toarray()
-        T[self.labeled, k:] = False
+        T = np.pad(self.members.toarray(), ((0, 0), (0, rank - self.members.shape[1])))
+        T |= ~self.labeled[:, None]
         return T
 
 

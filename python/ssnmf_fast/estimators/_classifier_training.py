@@ -11,6 +11,7 @@ from scipy.stats import binomtest
 from .._common.arrays import Array
 from .._common.text import nfc, short
 from .._data.border import check_integer, check_option, check_real, check_vector
+from .._data.csr_file import CsrFile
 from .._models.factorize import Factorization
 from .._topics import topic_shares
 from . import _committee as committee
@@ -195,12 +196,11 @@ def calibrated(
     linear, votes = Linear(np.zeros(k)), None
     for name, member in trained.members.items():
         if isinstance(member, Votes):
-            votes = member
+            votes = replace(member, weight=np.array([weights[name]]))
         else:
-            linear = linear + member.scaled(weights[name])
-    side = [linear.tables.get(name, np.zeros((k, t.shape[1]))) for name, t in view.tables.items()]
+            linear = linear.plus(member, weights[name])
+    side = [linear.parts.get(name, np.zeros((k, t.shape[1]))) for name, t in view.tables.items()]
     others: dict[str, Any] = {"votes": votes, "side": np.hstack(side) if side else None}
-    others["votes_weight"] = 0.0 if votes is None else weights["neighbors"]
     readout = LogisticReadout.of(linear, len(trained.fit.A), view, **others)
     if plan.estimates and validation.others[1].any():
         hidden = validation.logits, validation.truth, validation.others
@@ -257,7 +257,7 @@ def validate(samples: LabeledSamples, plan: Plan, prior: dict[str, float]) -> co
         parts = none, none.members, (none.members, none.weight)
         return committee.Validation(labels, folds, *parts, shares, weights=prior)
     part, tried = samples, folds
-    if samples.divisible:  # use some of the unlabeled samples
+    if not isinstance(samples.X, CsrFile):  # use some of the unlabeled samples
         rest = rng.permutation(np.flatnonzero(~labels.known))
         most, rows = _MOST_TRIED[int(folds.max()) + 1], labels.known.copy()
         rows[rest[: max(0, most - int(rows.sum()))]] = True
@@ -288,10 +288,10 @@ def predict_hidden(
     for fold in range(int(folds.max()) + 1):
         hidden = folds == fold
         # Leave the samples out entirely: self-training would make predictions for them too certain.
-        if samples.divisible:
-            seen = samples.part(~hidden)
-        else:
+        if isinstance(samples.X, CsrFile):
             seen = replace(samples, labels=labels.only(~hidden))
+        else:
+            seen = samples.part(~hidden)
         trained = train(seen, plan, set(names))
         view = replace(samples.view[hidden], shares=samples.shares(trained.fit.A, hidden))
         for name, member in trained.members.items():

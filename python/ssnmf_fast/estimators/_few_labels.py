@@ -185,9 +185,8 @@ class FewLabelsClassifier(ReadoutPredictions):
         labels.require_two_classes()
         training.check_threshold(self.threshold)
         view = View(check_tables(side, X.shape[0]))
-        inputs = {"X": X, "X_weights": X_weights, "labels": labels, "view": view}
-        inputs["sample_weight"] = labels.sample_weight
-        samples = with_view(in_memory(LabeledSamples.of(self, **inputs)))
+        samples = LabeledSamples.of(self, X, labels, X_weights=X_weights, view=view)
+        samples = with_view(in_memory(samples))
         plan = training.plan_of(self, samples, labels, targets.classes)
         require_memory(labels.members.shape[1], X.shape, X.dtype)
         validation = training.validate(samples, plan, training.prior_of(samples))
@@ -196,7 +195,6 @@ class FewLabelsClassifier(ReadoutPredictions):
         trained = training.train(samples, plan, names, _MOST_VOTERS if texts else None)
         readout, validation = training.calibrated(samples, plan, trained, validation)
         self._drop_readout()
-        self.__dict__.pop("validation_predicted_", None)
         self._keep(
             trained.fit,
             self_training_=plan.rounds,

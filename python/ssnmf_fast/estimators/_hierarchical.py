@@ -18,9 +18,9 @@ from .._common.arrays import Array, LabelsLike, VectorLike
 from .._common.bases import ClassifierMixin
 from .._common.saved import Saved, SavedModels
 from .._common.text import as_first_given, nfc, short
-from .._data.arrays import DataLike
+from .._data.arrays import DataLike, is_missing
 from .._data.threads import one_blas_thread
-from .._labels import ClassLabels, is_missing
+from .._labels import ClassLabels
 from .._topics import Topics, divide_by_sums
 from ._base import Estimator, require, score_labeled
 from ._docstrings import complete_docstring
@@ -386,12 +386,7 @@ class HierarchicalClassifier(ClassifierMixin, Estimator):
 
     @_if_wrapped_has("suggest")
     def suggest(self, X: DataLike, n: int = 10, *, level: int = -1, **parameters: object) -> Array:
-        """Choose samples to label next, according to the classifier of a level.
-
-        Returns
-        -------
-        ndarray of int, shape (min(n, rows of X),)
-        """
+        """Choose samples to label next, according to the classifier of a level."""
         return np.asarray(self._at(level).suggest(X, n, **parameters))
 
     def transform(self, X: DataLike, **parameters: object) -> Array:
