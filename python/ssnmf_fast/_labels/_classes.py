@@ -29,9 +29,10 @@ _KINDS: Any = (("text", str), ("bool", (bool, np.bool_)), ("number", numbers.Rea
 
 
 class Targets:
-    """Labels or targets; `labeled` (n,) marks samples that have any."""
+    """Labels or targets of samples."""
 
-    labeled: Array
+    labeled: Array  # whether a sample has any, (n,)
+    several = True  # whether a sample may have several
 
     def check_fit(self) -> None:
         if not self.labeled.any():
@@ -47,6 +48,8 @@ class ClassLabels(Targets):
     `known` holds the labels of labeled samples, and `classes` the sorted classes, or
     `known_classes` of a fitted model.  `y` is (n,) or (n, 1), `marker` is `unlabeled`.
     """
+
+    several = False
 
     def __init__(
         self, y: object, marker: object, known_classes: Array | None = None, name: str = "y"

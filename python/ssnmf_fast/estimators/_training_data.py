@@ -13,7 +13,7 @@ from scipy.special import expit, log_softmax
 from .._common.arrays import Array, Matrix, VectorLike
 from .._data.border import check_vector
 from .._data.csr_file import CsrFile
-from .._labels import ClassLabels, Targets
+from .._labels import Targets
 from .._solver.build import as_weights
 from .._solver.weights import Outer, SampleWeights, WeightsLike
 from .._topics import class_means
@@ -171,7 +171,7 @@ def labels_for_training(
     if not weights.any():
         raise ValueError("The weights of all labels are zero; at least one must be positive.")
     members[np.broadcast_to(weights == 0, members.shape)] = 0
-    return TrainingLabels(members, weights, not isinstance(targets, ClassLabels), weight)
+    return TrainingLabels(members, weights, targets.several, weight)
 
 
 def represented(represent: Any, X: Matrix, X_weights: WeightsLike, rows: Array) -> Array:
