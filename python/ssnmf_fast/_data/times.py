@@ -16,8 +16,7 @@ from .._common.arrays import Array
 from .._common.optional import TABLES_HINT, require_package
 from .._common.text import short
 from .._common.warn import warn_user
-from .._labels import is_missing
-from .arrays import unmask
+from .arrays import is_missing, unmask
 from .border import check_integer
 
 # Unit, number of units in a slice, and shift: 1970 began on a Thursday, and years count from 0.

@@ -10,7 +10,6 @@
 
 from __future__ import annotations
 
-from .._data.arrays import is_missing as is_missing
 from ._classes import ClassLabels as ClassLabels
 from ._classes import Targets as Targets
 from ._classes import label_vector as label_vector

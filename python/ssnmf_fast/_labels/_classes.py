@@ -29,9 +29,10 @@ _KINDS: Any = (("text", str), ("bool", (bool, np.bool_)), ("number", numbers.Rea
 
 
 class Targets:
-    """Labels or targets; `labeled` (n,) marks samples that have any."""
+    """Labels or targets of samples."""
 
-    labeled: Array
+    labeled: Array  # whether a sample has any, (n,)
+    several = True  # whether a sample may have several
 
     def check_fit(self) -> None:
         if not self.labeled.any():
@@ -47,6 +48,8 @@ class ClassLabels(Targets):
     `known` holds the labels of labeled samples, and `classes` the sorted classes, or
     `known_classes` of a fitted model.  `y` is (n,) or (n, 1), `marker` is `unlabeled`.
     """
+
+    several = False
 
     def __init__(
         self, y: object, marker: object, known_classes: Array | None = None, name: str = "y"
@@ -190,12 +193,10 @@ def unlabeled_samples(
         return absent
     automatic = isinstance(unlabeled, str) and unlabeled == "auto"
     marked = _equal(labels, -1 if automatic else unlabeled) & ~absent
-    if not automatic or not marked.any():
-        return absent | marked
     others = labels[~marked & ~absent]
-    if known_classes is not None:
+    if automatic and known_classes is not None:
         return absent if _equal(known_classes, -1).any() else absent | marked
-    if not len(others) or not _equal(others, 1).all():
+    if not automatic or not (marked.any() and len(others)) or not _equal(others, 1).all():
         return absent | marked
     warn_user(
         f"The only labels in {name} are -1 and 1, and both are treated as classes. If -1 marks "

@@ -99,19 +99,18 @@ class RealTargets(Targets):
         return np.where(self.labeled[:, None], above, 0).astype(dtype)
 
 
-class LabelLists:
+class LabelLists(Targets):
     """Topics that documents may have, from labels, lists of labels, or indicators.
 
     `names` holds the named topics, `members` is a boolean sparse matrix (documents x topics),
-    `labeled` marks documents with any topic, and `multilabel` tells if several are possible.
-    `order` (k,) sorts the names as classes; the columns of a matrix stay as they are.
+    `labeled` marks documents with any topic, and `several` tells if several are possible.  `order`
+    (k,) sorts the names as classes; the columns of a matrix stay as they are.
     """
 
     def __init__(self, y: object, names: Any = None, marker: object = "auto") -> None:
         y = unmask_labels(y) if hasattr(y, "__iter__") else np.asarray(y)
         given = None if names is None else _check_names(list(names))
         shape: tuple[int, ...] = getattr(y, "shape", ())
-        self.multilabel = True
         if sp.issparse(y) or (len(shape) == 2 and shape[1] > 1):
             self._read_matrix(y, given)
             self.order: Array = np.arange(len(self.names))
@@ -121,7 +120,7 @@ class LabelLists:
             if given is None:
                 warn_of_doubts(counts, "y", marker, several=True)
         else:
-            self.multilabel = False
+            self.several = False
             labels = ClassLabels(y, marker, given)
             known = iter(labels.known.tolist())
             self._name([[next(known)] if has else [] for has in labels.labeled], given)
@@ -168,24 +167,14 @@ class LabelLists:
         part.members, part.labeled = self.members[rows], self.labeled[rows]
         return part
 
-    def targets(self) -> ClassLabels | Indicators:
-        """Return the labels, with classes in their order."""
-        members = self.members[:, self.order]
-        if not self.multilabel:
-            codes = np.asarray(members.argmax(axis=1)).ravel()
-            return ClassLabels(
-                np.where(self.labeled, codes, -1), -1, known_classes=np.arange(len(self.names))
-            )
-        matrix = members.toarray().astype(np.float64)
-        matrix[~self.labeled] = np.nan
-        return Indicators(matrix)
+    def matrix(self, dtype: npt.DTypeLike) -> sp.csr_array:
+        """Return Y, with classes in their order."""
+        return sp.csr_array(self.members[:, self.order].astype(dtype))
 
     def support(self, rank: int) -> Array:
         """Return T, (n, rank): whether a document may have a topic."""
-        n, k = self.members.shape
-        T = np.ones((n, rank), dtype=bool)
-        T[self.labeled, :k] = self.members[self.labeled].toarray()
-        T[self.labeled, k:] = False
+        T = np.pad(self.members.toarray(), ((0, 0), (0, rank - self.members.shape[1])))
+        T |= ~self.labeled[:, None]
         return T
 
 
@@ -233,9 +222,6 @@ def _numbers(y: Any) -> Array:
     try:
         if array.dtype.kind in "cmM":
             raise TypeError(array.dtype)
-        if array.dtype.kind == "O":  # pandas.NA is not a number for NumPy
-            found = [np.nan if is_missing(one) else float(one) for one in array.flat]
-            return np.array(found).reshape(array.shape)
         return array.astype(np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(f"y must hold numbers; got dtype {array.dtype}.") from error

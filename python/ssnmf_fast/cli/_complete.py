@@ -21,9 +21,8 @@ from .._common.arrays import Array
 from .._common.optional import TABLES_HINT, require_package
 from .._common.text import nfc
 from .._common.warn import UNINFORMED, quietly
-from .._data.arrays import drop_entries, entry_rows
+from .._data.arrays import drop_entries, entry_rows, is_missing
 from .._data.threads import resolve_threads
-from .._labels import is_missing
 from .._recommend.lists import best_items
 from .._solver.loop import ProgressBar
 from ..completion._complete import counts, is_long, read_observed, uninformed

@@ -21,7 +21,8 @@ import numpy.typing as npt
 from .._common.arrays import Array
 from .._common.optional import require_package
 from .._common.text import as_first_given, nfc, short
-from .._labels import doubts, indicator_matrix, is_missing, label_key, parse_list
+from .._data.arrays import is_missing
+from .._labels import doubts, indicator_matrix, label_key, parse_list
 from .._persist.texts import strip_markup
 from ._read import (
     Source,

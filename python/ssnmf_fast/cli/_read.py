@@ -30,8 +30,7 @@ import scipy.sparse as sp
 
 from .._common.arrays import Array
 from .._common.optional import TABLES_HINT, require_package
-from .._data.arrays import inspect_sparse
-from .._labels import is_missing
+from .._data.arrays import inspect_sparse, is_missing
 
 if TYPE_CHECKING:
     import pandas as pd

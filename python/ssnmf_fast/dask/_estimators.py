@@ -316,8 +316,8 @@ class SSNMFClassifier(PredictsOnCluster, estimators.SSNMFClassifier):
         chosen = np.flatnonzero(targets.labeled)
         labels = labels_for_training(targets, **weights, chosen=chosen)
         sample_weight = checked_weight(weights.get("sample_weight"), X.shape[0])
-        parts = {"X": X, "X_weights": X_weights, "labels": labels, "sample_weight": sample_weight}
-        return LabeledBlocks.of(self, self.init, chosen=chosen, **parts)
+        given = {"X_weights": X_weights, "sample_weight": sample_weight, "chosen": chosen}
+        return LabeledBlocks.of(self, X, labels, init=self.init, **given)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from importlib.util import find_spec
 from typing import Any, TypeVar
 
 import numpy as np
@@ -60,20 +61,16 @@ class LabeledSamples:
     whole: tuple[LabeledSamples, Array] | None = None  # all samples, and which these are, (n,)
 
     @classmethod
-    def of(cls: type[Samples], model: Any, init: Any = "labels", **given: Any) -> Samples:
-        state = model.random_state
-        with_sample_weight(given["X"], None, given["labels"].sample_weight)  # raises for files
+    def of(cls: type[Samples], model: Any, X: Any, labels: TrainingLabels, **given: Any) -> Samples:
+        state, weight = model.random_state, labels.sample_weight
+        with_sample_weight(X, None, weight)  # raises for files
+        given = {"X": X, "labels": labels, "init": "labels", "sample_weight": weight} | given
         others = ("n_components", "init", "random_state", "supervision_weight")
         options = {name: p for name, p in model._arguments().items() if name not in others}
         seed = int(check_random_state(state).integers(2**31))
         # With an int, a random start is that of factorize with the same number.
         start_seed = int(state) if isinstance(state, (int, np.integer)) else None
-        return cls(options=options, init=init, seed=seed, start_seed=start_seed, **given)
-
-    @property
-    def divisible(self) -> bool:
-        """Whether a part of the samples can be fitted: not from a file or with a given S."""
-        return not isinstance(self.X, CsrFile) and not isinstance(self.init, (tuple, list))
+        return cls(options=options, seed=seed, start_seed=start_seed, **given)
 
     def part(self, rows: Array) -> LabeledSamples:
         """Return some of the samples in memory, with a graph of their own."""
@@ -98,8 +95,9 @@ class LabeledSamples:
         """Return all samples that these are a part of, with the present labels of this part."""
         if self.whole is None:
             return self
-        whole, rows = self.whole
-        return replace(whole, labels=whole.labels.with_part(rows, self.labels))
+        (whole, rows), own = self.whole, self.labels
+        taught = whole.labels.with_part(rows, own.members, own.entry_weights)
+        return replace(whole, labels=taught)
 
     def of_all(self, values: Array, fill: float) -> Array:
         """Return values of these samples as values of all samples, the others set to `fill`."""
@@ -240,10 +238,8 @@ def inputs_of_labels(
 
 def support_of(members: Array, known: Array, owner: Array) -> Array:
     """Return where S may be positive, (n, r): labeled samples use components of their classes."""
-    support = np.ones((len(members), len(owner)), dtype=bool)
-    rows = np.flatnonzero(known & (members > 0).any(axis=1))
-    support[rows] = (members[rows] > 0)[:, owner]
-    return support
+    seen = members > 0
+    return np.asarray(seen[:, owner] | ~(known & seen.any(axis=1))[:, None])
 
 
 def even_start(X: Any, A: Array, support: Array | None) -> Array:
@@ -277,7 +273,7 @@ def with_view(samples: LabeledSamples) -> LabeledSamples:
         return samples
     view, graph = views.view_of(X, directions, samples.view.tables), None
     if view.rows is not None and not samples.labels.several:
-        if views.can_search(len(view)):
+        if len(view) <= views.EXACT or find_spec("faiss") is not None:
             graph = views.Graph.of(view.scores, threads)
         else:
             way = "samples without faiss: pip install 'ssnmf-fast[neighbors]'"
@@ -290,7 +286,7 @@ def in_memory(samples: LabeledSamples) -> LabeledSamples:
     X, known, weight = samples.X, samples.labels.known, samples.sample_weight
     if weight is not None and not weight.all():
         return replace(samples.part(weight > 0), whole=(samples, weight > 0))
-    if not isinstance(X, CsrFile) or isinstance(samples.init, (tuple, list)):
+    if not isinstance(X, CsrFile):
         return samples
     rng = np.random.default_rng(samples.seed)
     groups = (np.flatnonzero(known), np.flatnonzero(~known))

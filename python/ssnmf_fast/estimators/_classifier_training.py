@@ -11,6 +11,7 @@ from scipy.stats import binomtest
 from .._common.arrays import Array
 from .._common.text import nfc, short
 from .._data.border import check_integer, check_option, check_real, check_vector
+from .._data.csr_file import CsrFile
 from .._models.factorize import Factorization
 from .._topics import topic_shares
 from . import _committee as committee
@@ -131,7 +132,7 @@ def prior_of(samples: LabeledSamples) -> dict[str, float]:
     return {name: weight / sum(prior.values()) for name, weight in prior.items()}
 
 
-def self_trained(
+def _self_trained(
     samples: LabeledSamples, plan: Plan, names: set[str]
 ) -> tuple[LabeledSamples, Array | None]:
     """Return the samples with self-trained labels, and probabilities from neighbors, (n, k)."""
@@ -155,29 +156,21 @@ def self_trained(
         if of_tables is not None:
             chance = probabilities(log_chances(chance) + of_tables, False)
         # The most certain predictions of each class become labels.
-        members, entry_weights = labels.members.copy(), labels.entry_weights.copy()
-        known = labels.known
-        enough = known.sum() >= _MORE_LABELS * members.shape[1]
-        unit = entry_weights[known].max(axis=1).mean() if known.any() else 1.0
+        known, k = labels.known, chance.shape[1]
+        enough = known.sum() >= _MORE_LABELS * k
+        unit = labels.entry_weights[known].max(axis=1).mean() if known.any() else 1.0
         chosen = surest(chance, _MORE_CONFIDENT if enough else _CONFIDENT, ~known)
-        members[chosen] = 0
-        members[chosen, chance.argmax(axis=1)[chosen]] = 1
-        entry_weights[chosen] = _PSEUDO_WEIGHT * unit
-        new = replace(labels, members=members, entry_weights=entry_weights)
-        taught = replace(taught, labels=new)
+        members = chance.argmax(axis=1)[chosen, None] == np.arange(k)
+        taught = replace(taught, labels=labels.with_part(chosen, members, _PSEUDO_WEIGHT * unit))
     return taught, spread
 
 
 def train(
-    samples: LabeledSamples,
-    taught: LabeledSamples,
-    fit: Factorization,
-    plan: Plan,
-    names: set[str],
-    spread: Array | None,
-    most_voters: int | None = None,
+    samples: LabeledSamples, plan: Plan, names: set[str], most_voters: int | None = None
 ) -> Trained:
-    """Fit the members of a committee to the topics of a fit with self-trained labels."""
+    """Fit topics to self-trained labels, and the members of a committee to the topics."""
+    taught, spread = _self_trained(samples, plan, names)
+    fit = taught.joined().fit_topics()
     labels, rows = samples.labels, taught.labels.known
     shares = samples.shares(fit.A, rows)
     own = shares[labels.known[rows]]
@@ -197,18 +190,17 @@ def calibrated(
     samples: LabeledSamples, plan: Plan, trained: Trained, validation: committee.Validation
 ) -> tuple[LogisticReadout, committee.Validation]:
     """Return the readout and the validation, with the class shares that predictions assume."""
-    weights = {name: weight for name, weight in validation.weights.items() if weight > 0}
-    labels, view, shares = samples.labels, samples.view, validation.shares
+    weights, shares = validation.weights, validation.shares
+    labels, view = samples.labels, samples.view
     k = len(shares)
     linear, votes = Linear(np.zeros(k)), None
     for name, member in trained.members.items():
         if isinstance(member, Votes):
-            votes = member
+            votes = replace(member, weight=np.array([weights[name]]))
         else:
-            linear = linear + member.scaled(weights[name])
-    side = [linear.tables.get(name, np.zeros((k, t.shape[1]))) for name, t in view.tables.items()]
+            linear = linear.plus(member, weights[name])
+    side = [linear.parts.get(name, np.zeros((k, t.shape[1]))) for name, t in view.tables.items()]
     others: dict[str, Any] = {"votes": votes, "side": np.hstack(side) if side else None}
-    others["votes_weight"] = 0.0 if votes is None else weights.get("neighbors", 0.0)
     readout = LogisticReadout.of(linear, len(trained.fit.A), view, **others)
     if plan.estimates and validation.others[1].any():
         hidden = validation.logits, validation.truth, validation.others
@@ -265,7 +257,7 @@ def validate(samples: LabeledSamples, plan: Plan, prior: dict[str, float]) -> co
         parts = none, none.members, (none.members, none.weight)
         return committee.Validation(labels, folds, *parts, shares, weights=prior)
     part, tried = samples, folds
-    if samples.divisible:  # use some of the unlabeled samples
+    if not isinstance(samples.X, CsrFile):  # use some of the unlabeled samples
         rest = rng.permutation(np.flatnonzero(~labels.known))
         most, rows = _MOST_TRIED[int(folds.max()) + 1], labels.known.copy()
         rows[rest[: max(0, most - int(rows.sum()))]] = True
@@ -296,13 +288,11 @@ def predict_hidden(
     for fold in range(int(folds.max()) + 1):
         hidden = folds == fold
         # Leave the samples out entirely: self-training would make predictions for them too certain.
-        if samples.divisible:
-            seen = samples.part(~hidden)
-        else:
+        if isinstance(samples.X, CsrFile):
             seen = replace(samples, labels=labels.only(~hidden))
-        taught, spread = self_trained(seen, plan, set(names))
-        fit = taught.joined().fit_topics()
-        trained = train(seen, taught, fit, plan, set(names), spread)
+        else:
+            seen = samples.part(~hidden)
+        trained = train(seen, plan, set(names))
         view = replace(samples.view[hidden], shares=samples.shares(trained.fit.A, hidden))
         for name, member in trained.members.items():
             predicted[name][of_fold == fold] = member.logits(view, n_threads)

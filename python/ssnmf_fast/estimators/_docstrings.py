@@ -160,6 +160,12 @@ _OF_METHODS = {
     "``names``, ``to_rows`` and ``to_frame``.",
     "explain": "\nReturns\n-------\nExplanation",
     "to_frame": "\nReturns\n-------\npandas.DataFrame",
+    "suggest": """
+Returns
+-------
+ndarray of int, shape (min(n, rows of X),)
+    Rows of X, the best first and empty samples last.
+""",
     "get_feature_names_out": "\nReturns\n-------\nndarray of str",
     "score": """
 Parameters

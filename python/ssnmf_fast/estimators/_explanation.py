@@ -271,9 +271,8 @@ def explanation_of(
     sums = 0
     for name in ("_topics", "_features"):
         part = parts[name]
-        of_classes = {"along": relative(part.along, 0)}
-        of_classes["coefficients"] = relative(part.coefficients, 0)
-        parts[name] = replace(part, **of_classes)
+        along, coefficients = (relative(each, 0) for each in (part.along, part.coefficients))
+        parts[name] = replace(part, along=along, coefficients=coefficients)
         sums = sums + parts[name].totals()
     totals = parts["intercepts"] + parts["neighbors"] + sums + sum(parts["tables"].values())
     require_finite({"the decision function": totals})
@@ -310,23 +309,23 @@ def _of_logits(
         lengths = np.linalg.norm(view.coordinates[:, :N_DIRECTIONS], axis=1)
         scales[rows] = np.divide(1, lengths, out=np.zeros_like(lengths), where=lengths > 0)
         if readout.votes is not None:
-            votes[rows] = readout.votes.logits(view, model.n_threads)
+            votes[rows] = readout.votes.weight * readout.votes.logits(view, model.n_threads)
     votes[empty] = 0
     intercepts = np.tile(readout.intercepts * readout.slopes + readout.offsets, (n, 1))
     intercepts[empty] = of_prior
-    assert linear.topics is not None
     topics = np.where(empty[:, None], 0, np.sqrt(shares))
     features = None
-    if linear.rows is not None and linear.scores is not None:
+    if "features" in linear.parts:
         seen = blocks[0] if len(blocks) == 1 else (sp.vstack if sparse else np.vstack)(blocks)
         seen = seen * ~empty[:, None] if empty.any() else seen
-        along = (slopes * linear.scores) @ readout.directions
-        features = sp.csr_array(seen) if sparse else seen, slopes * linear.rows, along, scales
+        along = (slopes * linear.parts["directions"]) @ readout.directions
+        seen = sp.csr_array(seen) if sparse else seen
+        features = seen, slopes * linear.parts["features"], along, scales
     return {
         "intercepts": intercepts,
         "tables": {name: readout.slopes * t for name, t in readout.of_tables(tables).items()},
-        "neighbors": readout.votes_weight * votes * readout.slopes,
-        **_contributions(X, topics, slopes * linear.topics, features),
+        "neighbors": votes * readout.slopes,
+        **_contributions(X, topics, slopes * linear.parts["topics"], features),
     }
 
 

@@ -185,23 +185,18 @@ class FewLabelsClassifier(ReadoutPredictions):
         labels.require_two_classes()
         training.check_threshold(self.threshold)
         view = View(check_tables(side, X.shape[0]))
-        inputs = {"X": X, "X_weights": X_weights, "labels": labels, "view": view}
-        inputs["sample_weight"] = labels.sample_weight
-        samples = with_view(in_memory(LabeledSamples.of(self, **inputs)))
+        samples = LabeledSamples.of(self, X, labels, X_weights=X_weights, view=view)
+        samples = with_view(in_memory(samples))
         plan = training.plan_of(self, samples, labels, targets.classes)
         require_memory(labels.members.shape[1], X.shape, X.dtype)
         validation = training.validate(samples, plan, training.prior_of(samples))
         names = {name for name, weight in validation.weights.items() if weight > 0}
         texts = samples.view.rows is not None and samples.view.like_counts
-        taught, spread = training.self_trained(samples, plan, names)
-        fit = taught.joined().fit_topics()
-        most = _MOST_VOTERS if texts else None
-        trained = training.train(samples, taught, fit, plan, names, spread, most)
+        trained = training.train(samples, plan, names, _MOST_VOTERS if texts else None)
         readout, validation = training.calibrated(samples, plan, trained, validation)
         self._drop_readout()
-        self.__dict__.pop("validation_predicted_", None)
         self._keep(
-            fit,
+            trained.fit,
             self_training_=plan.rounds,
             n_labeled_=int(labels.known.sum()),
             multilabel_=labels.several,

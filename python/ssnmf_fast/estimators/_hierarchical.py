@@ -18,9 +18,9 @@ from .._common.arrays import Array, LabelsLike, VectorLike
 from .._common.bases import ClassifierMixin
 from .._common.saved import Saved, SavedModels
 from .._common.text import as_first_given, nfc, short
-from .._data.arrays import DataLike
+from .._data.arrays import DataLike, is_missing
 from .._data.threads import one_blas_thread
-from .._labels import ClassLabels, is_missing
+from .._labels import ClassLabels
 from .._topics import Topics, divide_by_sums
 from ._base import Estimator, require, score_labeled
 from ._docstrings import complete_docstring
@@ -84,16 +84,18 @@ class Hierarchy:
         return cls(np.array([path[-1] for path in ordered]), np.array(numbers, dtype=np.int64))
 
     @cached_property
-    def paths(self) -> list[list[int]]:
-        """The numbers of the nodes on the path from the top to each node."""
+    def table(self) -> Array:
+        """The node of each level that contains a node, or -1 for parts of it, (n_nodes, levels)."""
         paths: list[list[int]] = []
         for node, parent in enumerate(self.parents.tolist()):
             paths.append([*(paths[parent] if parent >= 0 else []), node])
-        return paths
+        depth, wholes = max(map(len, paths)), {*self.parents.tolist()}
+        below = ([-1 if p[-1] in wholes else p[-1]] * (depth - len(p)) for p in paths)
+        return np.array([path + rest for path, rest in zip(paths, below, strict=True)])
 
     @property
     def depth(self) -> int:
-        return max(map(len, self.paths))
+        return int(self.table.shape[1])
 
     def labels(self, labels: ClassLabels, level: int) -> tuple[Array, Array]:
         """Return the labels of samples at a level, None if unknown, and which are known."""
@@ -103,26 +105,19 @@ class Hierarchy:
         for row, name in zip(np.flatnonzero(labels.labeled), labels.known.tolist(), strict=True):
             if nfc(name) not in place:
                 raise ValueError(f"y holds {short(name)}, which is not a label of the fit.")
-            node = self.at(place[nfc(name)], level)
+            node = self.table[place[nfc(name)], level]
             names[row] = None if node < 0 else nodes[node]
         return names, np.array([name is not None for name in names], dtype=bool)
 
-    def at(self, node: int, level: int) -> int:
-        """Return the node of a level that contains a node, or -1 if there are only parts of it."""
-        path = self.paths[node]
-        if level < len(path):
-            return path[level]
-        return -1 if node in self.parents else node
-
     def level(self, level: int) -> Array:
         """Return the numbers of the nodes of a level, in the order of their labels."""
-        nodes = {self.at(node, level) for node in range(len(self.nodes))} - {-1}
+        nodes = {*self.table[:, level].tolist()} - {-1}
         return np.array(sorted(nodes, key=lambda node: self.nodes[node]))
 
     def members(self, level: int) -> Array:
         """Return 1 where a node of the last level is part of a node of a level, (last, level)."""
-        last = [self.at(node, level) for node in self.level(self.depth - 1).tolist()]
-        return np.asarray(np.array(last)[:, None] == self.level(level), dtype=np.float64)
+        last = self.table[self.level(-1), level]
+        return np.asarray(last[:, None] == self.level(level), dtype=np.float64)
 
 
 def _if_wrapped_has(name: str) -> Callable[[Method], Method]:
@@ -386,12 +381,7 @@ class HierarchicalClassifier(ClassifierMixin, Estimator):
 
     @_if_wrapped_has("suggest")
     def suggest(self, X: DataLike, n: int = 10, *, level: int = -1, **parameters: object) -> Array:
-        """Choose samples to label next, according to the classifier of a level.
-
-        Returns
-        -------
-        ndarray of int, shape (min(n, rows of X),)
-        """
+        """Choose samples to label next, according to the classifier of a level."""
         return np.asarray(self._at(level).suggest(X, n, **parameters))
 
     def transform(self, X: DataLike, **parameters: object) -> Array:

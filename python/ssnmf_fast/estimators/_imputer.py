@@ -17,7 +17,7 @@ from .._common.bases import OneToOneFeatureMixin
 from .._common.saved import COUNT, NUMBER, Saved
 from .._common.warn import warn_user
 from .._data import border
-from .._data.arrays import check_dtype, list_entries
+from .._data.arrays import check_dtype, is_missing, list_entries
 from .._data.threads import resolve_threads
 from .._linalg.operators import Pattern
 from ..completion._complete import check_gamma_min, counts, solve
@@ -115,6 +115,12 @@ class LowRankImputer(OneToOneFeatureMixin, Estimator):
     verbose: int = 0
     dtype: npt.DTypeLike | None = None
 
+    _of_methods: ClassVar = """
+    Parameters
+    ----------
+    X : array_like, shape (n, m)
+        Table.
+    """
     _saved: ClassVar = {
         "components_": Saved("rm", "finite"),
         "gamma_": NUMBER,
@@ -130,16 +136,11 @@ class LowRankImputer(OneToOneFeatureMixin, Estimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = _is_nan(self.missing_values)
+        tags.input_tags.allow_nan = is_missing(self.missing_values)
         return tags
 
     def fit(self, X: npt.ArrayLike, y: npt.ArrayLike | None = None) -> LowRankImputer:
-        """Learn the model.
-
-        Parameters
-        ----------
-        X : array_like, shape (n, m)
-            Table with at least one entry.
+        """Learn the model from a table with at least one entry.
 
         Warns
         -----
@@ -189,12 +190,7 @@ class LowRankImputer(OneToOneFeatureMixin, Estimator):
         return self
 
     def transform(self, X: npt.ArrayLike) -> Array:
-        """Fill the missing entries.
-
-        Parameters
-        ----------
-        X : array_like, shape (n, m)
-            Seen or new rows.
+        """Fill the missing entries of seen or new rows.
 
         Returns
         -------
@@ -250,7 +246,7 @@ class LowRankImputer(OneToOneFeatureMixin, Estimator):
     def _checked(self, X: npt.ArrayLike, *, reset: bool) -> Array:
         """Return the table with NaN for missing entries."""
         X = X if sp.issparse(X) else border.readable(X, "X", allow_nan=True)
-        dtype, marked = check_dtype(self.dtype, DTYPES), not _is_nan(self.missing_values)
+        dtype, marked = check_dtype(self.dtype, DTYPES), not is_missing(self.missing_values)
         if marked and not isinstance(self.missing_values, numbers.Real):
             value = self.missing_values
             raise ValueError(f"missing_values must be a number, NaN or None; got {value!r}.")
@@ -260,12 +256,6 @@ class LowRankImputer(OneToOneFeatureMixin, Estimator):
         if marked:
             X = np.where(X.dtype.type(self.missing_values) == X, X.dtype.type(np.nan), X)
         return np.asarray(X)
-
-
-def _is_nan(value: object) -> bool:
-    if value is None or type(value).__name__ == "NAType":
-        return True
-    return isinstance(value, numbers.Real) and value != value
 
 
 def _standards(X: Array, divide: bool) -> tuple[Array, Array]:

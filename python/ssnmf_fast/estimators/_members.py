@@ -21,7 +21,7 @@ from .._common.arrays import Array, Matrix
 from .._data.arrays import scale_rows
 from .._data.threads import one_blas_thread
 from ._training_data import TrainingLabels
-from ._views import View
+from ._views import PARTS, View
 
 ClassWeight: TypeAlias = str | Mapping[Any, float] | None
 _LARGEST_LOGIT = 30.0  # probabilities stay above 1e-13
@@ -47,40 +47,27 @@ def probabilities(logits: Array, several: bool) -> Array:
 class Linear:
     """Logits (n, k) as sums over parts of a sample.
 
-    The parts are the roots of its topic shares (coefficients k x r), its scores in the leading
-    directions (k x d), its row of length 1 (k x m), and its rows of tables (k x q).
+    The parts are "topics", the roots of its topic shares (coefficients k x r), "directions", its
+    scores in these (k x d), "features", its row of length 1 (k x m), and its rows of tables, by
+    their names (k x q).
     """
 
     intercepts: Array
-    topics: Array | None = None
-    scores: Array | None = None
-    rows: Array | None = None
-    tables: dict[str, Array] = field(default_factory=dict, kw_only=True)
+    parts: dict[str, Array] = field(default_factory=dict)
 
     @one_blas_thread()
     def logits(self, view: View, n_threads: int | None = None) -> Array:
         logits = np.zeros((len(view), len(self.intercepts))) + self.intercepts
-        if self.topics is not None and view.shares is not None:
-            logits += np.sqrt(view.shares) @ self.topics.T
-        if self.scores is not None:
-            logits += view.scores @ self.scores.T
-        if self.rows is not None:
-            logits += np.asarray(view.rows @ self.rows.T)
-        for name, coefficients in self.tables.items():
-            logits += np.asarray(view.tables[name] @ coefficients.T)
+        for name, coefficients in self.parts.items():
+            logits += np.asarray(view.part(name) @ coefficients.T)
         return logits
 
-    def scaled(self, weight: float) -> Linear:
-        parts = (self.topics, self.scores, self.rows)
-        scaled = (None if part is None else weight * part for part in parts)
-        tables = {name: weight * part for name, part in self.tables.items()}
-        return Linear(weight * self.intercepts, *scaled, tables=tables)
-
-    def __add__(self, other: Linear) -> Linear:
-        pairs = ((self.topics, other.topics), (self.scores, other.scores), (self.rows, other.rows))
-        added = (b if a is None else a if b is None else a + b for a, b in pairs)
-        tables = self.tables | other.tables  # which are different
-        return Linear(self.intercepts + other.intercepts, *added, tables=tables)
+    def plus(self, other: Linear, weight: float) -> Linear:
+        """Return the sum with the weighted parts of another."""
+        parts = self.parts | {name: weight * part for name, part in other.parts.items()}
+        for name in self.parts.keys() & other.parts.keys():
+            parts[name] = self.parts[name] + parts[name]
+        return Linear(self.intercepts + weight * other.intercepts, parts)
 
 
 @one_blas_thread()
@@ -90,17 +77,20 @@ def fit_member(
     """Fit a linear member, or that of a table, to a view of samples with known labels."""
     if name in ("topics", "features"):
         return fit_readout(view, labels, 1.0 if name == "topics" else _ROW_SCALE, class_weight)
+    part = "features"
     if name == "naive Bayes":  # complement naive Bayes (Rennie 2003), or multinomial
-        if labels.several:
-            return _fit_labels(MultinomialNB(alpha=_SMOOTHING), view.rows, labels)
-        return _fit_classes(ComplementNB(alpha=_SMOOTHING), view.rows, labels)
-    if name == "margins":  # not the dual, whose solver shares a random generator between threads
-        return _fit_classes(LinearSVC(dual=False, class_weight=class_weight), view.rows, labels)
-    if name == "directions":
-        fit = fit_logistic(view.coordinates, labels, _WEAK_PENALTY, class_weight)
-        return Linear(fit[1], rows=fit[0] @ view.directions)
-    coefficients, intercepts = fit_logistic(view.tables[name], labels, _PENALTY, class_weight)
-    return Linear(intercepts, tables={name: coefficients})
+        kind = MultinomialNB if labels.several else ComplementNB
+        coefficients, intercepts = _fit(kind(alpha=_SMOOTHING), view.rows, labels)
+    elif name == "margins":  # not the dual, whose solver shares a random generator between threads
+        model = LinearSVC(dual=False, class_weight=class_weight)
+        coefficients, intercepts = _fit(model, view.rows, labels)
+    elif name == "directions":
+        of_directions = fit_logistic(view.coordinates, labels, _WEAK_PENALTY, class_weight)
+        coefficients, intercepts = of_directions[0] @ view.directions, of_directions[1]
+    else:
+        part = name
+        coefficients, intercepts = fit_logistic(view.tables[name], labels, _PENALTY, class_weight)
+    return Linear(intercepts, {part: coefficients})
 
 
 @one_blas_thread()
@@ -108,20 +98,17 @@ def fit_readout(
     view: View, labels: TrainingLabels, row_scale: float = 1.0, class_weight: ClassWeight = None
 ) -> Linear:
     """Fit logistic regression on topics, scores and rows of samples with known labels."""
-    assert view.shares is not None
-    topics: Any = np.sqrt(view.shares)
-    if view.rows is None:
-        coefficients, intercepts = fit_logistic(topics, labels, _PENALTY, class_weight)
-        return Linear(intercepts, coefficients)
-    parts = topics, view.scores, row_scale * view.rows
+    names, scales = ["topics"], [1.0]
+    if view.rows is not None:
+        names, scales = [*PARTS], [1.0, 1.0, row_scale]
+    parts = [scale * view.part(name) for scale, name in zip(scales, names, strict=True)]
     if sp.issparse(view.rows):
         features = sp.csr_array(sp.hstack([sp.csr_array(part) for part in parts]))
     else:
         features = np.hstack(parts)
     coefficients, intercepts = fit_logistic(features, labels, _PENALTY, class_weight)
-    ends = np.cumsum([topics.shape[1], view.scores.shape[1]])
-    of_topics, of_scores, of_rows = np.split(coefficients, ends, axis=1)
-    return Linear(intercepts, of_topics, of_scores, row_scale * of_rows)
+    each = np.split(coefficients, np.cumsum([part.shape[1] for part in parts[:-1]]), axis=1)
+    return Linear(intercepts, {n: s * c for n, s, c in zip(names, scales, each, strict=True)})
 
 
 def fit_logistic(
@@ -142,14 +129,18 @@ def fit_logistic(
     model = LogisticRegression(C=C, tol=tol, max_iter=_MAX_ITER, class_weight=class_weight)
     if labels.several:
         model.set_params(solver="liblinear", intercept_scaling=10.0, random_state=0)
-    member = (_fit_labels if labels.several else _fit_classes)(model, features, labels)
-    coefficients: Any = member.rows
+    coefficients, intercepts = _fit(model, features, labels)
     if back is not None:
         coefficients = np.asarray((back[1].T @ (back[0] @ coefficients.T)).T)
-    return coefficients, member.intercepts
+    return coefficients, intercepts
 
 
-def _fit_classes(model: Any, features: Matrix, labels: TrainingLabels) -> Linear:
+def _fit(model: Any, features: Matrix, labels: TrainingLabels) -> tuple[Array, Array]:
+    """Return coefficients (k, p) and intercepts (k,) of a linear model of the known labels."""
+    return (_fit_labels if labels.several else _fit_classes)(model, features, labels)
+
+
+def _fit_classes(model: Any, features: Matrix, labels: TrainingLabels) -> tuple[Array, Array]:
     """Fit a linear model to one known class per sample; absent classes are improbable."""
     codes, k = labels.codes[labels.known], labels.members.shape[1]
     present = np.unique(codes)
@@ -164,13 +155,13 @@ def _fit_classes(model: Any, features: Matrix, labels: TrainingLabels) -> Linear
             signs = np.array([[-0.5], [0.5]])
             coefficients, intercepts = signs * coefficients, signs[:, 0] * intercepts
     if len(present) == k:
-        return Linear(intercepts, rows=coefficients)
+        return coefficients, intercepts
     everywhere, offsets = np.zeros((k, coefficients.shape[1])), np.full(k, -_LARGEST_LOGIT)
     everywhere[present], offsets[present] = coefficients, intercepts
-    return Linear(offsets, rows=everywhere)
+    return everywhere, offsets
 
 
-def _fit_labels(model: Any, features: Matrix, labels: TrainingLabels) -> Linear:
+def _fit_labels(model: Any, features: Matrix, labels: TrainingLabels) -> tuple[Array, Array]:
     """Fit a linear model to each of several labels; a constant label gets an intercept only."""
     rows, k = labels.known, labels.members.shape[1]
     coefficients, intercepts = np.zeros((k, features.shape[1])), np.zeros(k)
@@ -186,4 +177,4 @@ def _fit_labels(model: Any, features: Matrix, labels: TrainingLabels) -> Linear:
             coefficients[label] = model.feature_log_prob_[1] - model.feature_log_prob_[0]
         else:
             coefficients[label], intercepts[label] = model.coef_[0], model.intercept_[0]
-    return Linear(intercepts, rows=coefficients)
+    return coefficients, intercepts

@@ -210,7 +210,7 @@ class TopicSupervisedNMF(NamedTopics):
         result = self._factorize(X, n_components=rank, **inputs, **self._arguments())
         self._keep(result, topic_names_=lists.names, n_labeled_=int(lists.labeled.sum()))
         X, seen = self._for_readout(X, lists)
-        labels, classes = labels_for_training(seen.targets()), lists.names[lists.order]
+        labels, classes = labels_for_training(seen), lists.names[lists.order]
         self._keep_predictions(X, X_weights, labels, classes)
 
     def _inputs(

@@ -144,7 +144,8 @@ class ReadoutPredictions(ClassifierMixin, FactorizationBase):
         self.readout_ = LogisticReadout.of(member, shares.shape[1], view)
 
     def _drop_readout(self) -> None:
-        for name in ("readout_", "class_shares_", "side_", "side_names_"):
+        of_readout = ("readout_", "class_shares_", "side_", "side_names_", "validation_predicted_")
+        for name in of_readout:
             self.__dict__.pop(name, None)
 
     def _check_loaded(self) -> None:
@@ -248,11 +249,6 @@ class ReadoutPredictions(ClassifierMixin, FactorizationBase):
         self, X: DataLike, n: int = 10, *, X_weights: WeightsLike = None, side: TablesLike = None
     ) -> Array:
         """Choose samples to label next: different samples that represent many uncertain ones.
-
-        Returns
-        -------
-        ndarray of int, shape (min(n, rows of X),)
-            Rows of X, the best first and empty samples last.
 
         Notes
         -----

@@ -20,7 +20,7 @@ from .._solver.weights import WeightsLike
 from .._topics import topic_shares
 from ._base import product
 from ._members import Linear, probabilities
-from ._views import N_DIRECTIONS, Tables, View, Votes, filled, row_blocks, row_sums, view_of
+from ._views import N_DIRECTIONS, PARTS, Tables, View, Votes, filled, row_blocks, row_sums, view_of
 
 # The arrays of a readout that are saved, and their axes.
 _AXES = dict.fromkeys(("intercepts", "slopes", "offsets", "thresholds"), "k")
@@ -37,9 +37,9 @@ class LogisticReadout:
 
     `coefficients` (k, p) of the linear members are for the roots of topic shares and, if there are
     `directions` (d, m), for scores along these and for rows of length 1; `intercepts` are (k,).
-    `votes` of neighbors, with their weight, and `side` (k, q), the coefficients of side tables, are
-    added.  `slopes` and `offsets` (k,) calibrate the logits; labels are predicted where their
-    probability exceeds `thresholds` (k,).
+    `votes` of neighbors, and `side` (k, q), the coefficients of side tables, are added.  `slopes`
+    and `offsets` (k,) calibrate the logits; labels are predicted where their probability exceeds
+    `thresholds` (k,).
     """
 
     coefficients: Array
@@ -49,7 +49,6 @@ class LogisticReadout:
     thresholds: Array
     directions: Array | None = None
     votes: Votes | None = None
-    votes_weight: float = 0.0
     side: Array | None = None
 
     @classmethod
@@ -57,30 +56,25 @@ class LogisticReadout:
         """Return an uncalibrated readout."""
         k = len(linear.intercepts)
         directions = None if view.directions is None else view.directions[:N_DIRECTIONS]
-        sizes = (n_topics, *((0, 0) if directions is None else directions.shape))
-        pairs = zip((linear.topics, linear.scores, linear.rows), sizes, strict=True)
-        parts = [np.zeros((k, size)) if part is None else part for part, size in pairs]
+        sizes = (n_topics, *(() if directions is None else directions.shape))
+        pairs = zip(PARTS, sizes, strict=False)
+        parts = [linear.parts.get(name, np.zeros((k, size))) for name, size in pairs]
         calibration = np.ones(k), np.zeros(k), np.full(k, 0.5)
         return cls(np.hstack(parts), linear.intercepts, *calibration, directions, **others)
 
     def linear(self, r: int) -> Linear:
         """Return the parts of the coefficients for `r` topics."""
-        if self.directions is None:
-            return Linear(self.intercepts, self.coefficients)
-        topics, scores, rows = np.split(self.coefficients, [r, r + len(self.directions)], axis=1)
-        return Linear(self.intercepts, topics, scores, rows)
+        ends = [] if self.directions is None else [r, r + len(self.directions)]
+        parts = np.split(self.coefficients, ends, axis=1)
+        return Linear(self.intercepts, dict(zip(PARTS, parts, strict=False)))
 
     @one_blas_thread()
-    def logits(
-        self, view: View, n_threads: int | None = None, of_neighbors: Array | None = None
-    ) -> Array:
+    def logits(self, view: View, n_threads: int | None = None) -> Array:
         """Return calibrated logits without tables, (n, k)."""
         assert view.shares is not None
         raw = self.linear(view.shares.shape[1]).logits(view)
         if self.votes is not None:
-            if of_neighbors is None:
-                of_neighbors = self.votes.logits(view, n_threads)
-            raw += self.votes_weight * of_neighbors
+            raw += self.votes.weight * self.votes.logits(view, n_threads)
         return np.asarray(raw * self.slopes + self.offsets)
 
     @one_blas_thread()
@@ -92,11 +86,6 @@ class LogisticReadout:
         parts = zip(tables.items(), np.split(self.side, ends[:-1], axis=1), strict=True)
         return {name: np.asarray(table @ part.T) for (name, table), part in parts}
 
-    def with_tables(self, logits: Array, tables: Tables) -> Array:
-        """Add the logits of tables to calibrated logits, (n, k)."""
-        added = self.of_tables(tables).values()
-        return np.asarray(logits + self.slopes * sum(added)) if added else logits
-
     def scores(self, model: Any, X: Matrix, X_weights: WeightsLike, tables: Tables) -> Array:
         S, A = model._represent(X, X_weights), model.components_
         shares = topic_shares(S, A)
@@ -106,7 +95,8 @@ class LogisticReadout:
         empty, of_prior = empty_rows(model, X, shares)
         logits[empty] = of_prior
         require_finite({"the decision function": logits})
-        return self.with_tables(logits, tables)
+        logits += self.slopes * sum(self.of_tables(tables).values())
+        return logits
 
     def views(
         self, X: Matrix, X_weights: WeightsLike, S: Array, A: Array
@@ -134,7 +124,6 @@ class LogisticReadout:
         parts = {name: vars(self)[name] for name in (*_AXES, *_OPTIONAL)}
         if self.votes is not None:
             parts |= {f"votes_{name}": part for name, part in vars(self.votes).items()}
-            parts["votes_weight"] = [self.votes_weight]
         return {name: np.asarray(part) for name, part in parts.items() if part is not None}
 
 
@@ -192,8 +181,6 @@ class SavedReadout(Saved):
         sizes["1"] = 1
         for part, array in value.items():
             Saved(axes[part], "finite").check(f"{name}.{part}", array, sizes)
-            if array.dtype.kind != "f":
-                raise ValueError(f"{name}.{part} must hold real numbers")
         seen = sizes["d"] + sizes["m"] if "directions" in value else 0
         if sizes["p"] != sizes["r"] + seen:
             raise ValueError(f"{name} has {sizes['p']} columns, inconsistent with other arrays")
@@ -203,9 +190,8 @@ class SavedReadout(Saved):
     def restored(self, value: Any) -> LogisticReadout:
         parts = {name: array for name, array in value.items() if name not in _OF_VOTES}
         if "votes_weight" in value:
-            points, scales, chances, weight = (value[name] for name in _OF_VOTES)
-            parts["votes"] = Votes(points.astype(np.float32, copy=False), scales, chances)
-            parts["votes_weight"] = float(weight[0])
+            points, *others = (value[name] for name in _OF_VOTES)
+            parts["votes"] = Votes(points.astype(np.float32, copy=False), *others)
         return LogisticReadout(**parts)
 
 

@@ -199,8 +199,7 @@ class SSNMFClassifier(ReadoutPredictions, SupervisedBase):
         self, X: Any, X_weights: Any, targets: ClassLabels | Indicators, **weights: Any
     ) -> LabeledSamples:
         labels = training.labels_for_training(targets, **weights)
-        given = {"X": X, "X_weights": X_weights, "labels": labels}
-        return LabeledSamples.of(self, self.init, sample_weight=labels.sample_weight, **given)
+        return LabeledSamples.of(self, X, labels, X_weights=X_weights, init=self.init)
 
     def _fit_readout(self, X: Matrix, X_weights: WeightsLike, *seen: Any) -> None:
         if self.readout == "logistic":

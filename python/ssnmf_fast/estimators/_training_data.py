@@ -13,7 +13,7 @@ from scipy.special import expit, log_softmax
 from .._common.arrays import Array, Matrix, VectorLike
 from .._data.border import check_vector
 from .._data.csr_file import CsrFile
-from .._labels import ClassLabels, Targets
+from .._labels import Targets
 from .._solver.build import as_weights
 from .._solver.weights import Outer, SampleWeights, WeightsLike
 from .._topics import class_means
@@ -93,11 +93,11 @@ class TrainingLabels:
         weight = None if weight is None else weight[rows]
         return replace(self, members=members, entry_weights=weights, sample_weight=weight)
 
-    def with_part(self, rows: Array, part: TrainingLabels) -> TrainingLabels:
+    def with_part(self, rows: Array, members: Array, weights: Array | float) -> TrainingLabels:
         """Return the labels with those of some samples replaced."""
-        members, weights = self.members.copy(), self.entry_weights.copy()
-        members[rows], weights[rows] = part.members, part.entry_weights
-        return replace(self, members=members, entry_weights=weights)
+        all_members, all_weights = self.members.copy(), self.entry_weights.copy()
+        all_members[rows], all_weights[rows] = members, weights
+        return replace(self, members=all_members, entry_weights=all_weights)
 
     def class_shares(self, shares: Array) -> Array:
         """Return the mean shares of topics per class, (r, k), from those of the known samples."""
@@ -171,7 +171,7 @@ def labels_for_training(
     if not weights.any():
         raise ValueError("The weights of all labels are zero; at least one must be positive.")
     members[np.broadcast_to(weights == 0, members.shape)] = 0
-    return TrainingLabels(members, weights, not isinstance(targets, ClassLabels), weight)
+    return TrainingLabels(members, weights, targets.several, weight)
 
 
 def represented(represent: Any, X: Matrix, X_weights: WeightsLike, rows: Array) -> Array:

@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -30,6 +29,7 @@ from ._training_data import TrainingLabels
 Tables = dict[str, Any]  # side tables by name; rows have length 1
 
 NAMES_OF_MEMBERS = ("topics", "features", "directions", "naive Bayes", "margins", "neighbors")
+PARTS = ("topics", "directions", "features")  # of a linear function; others are tables
 N_NEIGHBORS = 10
 _SCALE_NEIGHBOR = 7  # its distance is the scale of a sample (Zelnik-Manor and Perona 2004)
 _CLAMPING, _STEPS, _TOLERANCE = 0.8, 200, 1e-3
@@ -91,6 +91,7 @@ class Votes:
     points: Array  # (n, d), float32
     scales: Array  # (n,), of the distances
     chances: Array  # (n, k); rows sum to 1
+    weight: Array = field(default_factory=lambda: np.ones(1))  # of the logits in a committee
 
     def logits(self, view: View, n_threads: int | None = None) -> Array:
         """Return the log-probabilities of samples from their neighbors, (n, k)."""
@@ -200,11 +201,6 @@ def nearest(
     return np.sqrt(np.maximum(np.where(missing, np.inf, squares), 0)), neighbors
 
 
-def can_search(n_samples: int) -> bool:
-    """Whether neighbors can be searched: with faiss, or by computing all distances."""
-    return n_samples <= EXACT or find_spec("faiss") is not None
-
-
 def visible(X: Matrix, X_weights: WeightsLike) -> Any:
     """Return X with 0 where weights are 0, if their form shows it."""
     if X_weights is None or sp.issparse(X_weights):  # the fit rejects sparse weights
@@ -234,19 +230,15 @@ def filled(X: Any, S: Array | None = None, A: Array | None = None, absent: Any =
 
 def row_blocks(X: Matrix, X_weights: WeightsLike) -> Iterator[tuple[slice, Any, Any]]:
     """Yield blocks of rows: their slice, the rows of X, and where entries are missing, or None."""
-    if X_weights is not None:
-        absent = as_weights(X_weights, "X_weights").absent(X.shape)
+    absent = None if X_weights is None else as_weights(X_weights, "X_weights").absent(X.shape)
+    blocks: Any = [(slice(None), X)]
     if isinstance(X, CsrFile):
-        for rows, block in X.blocks():
-            yield rows, block, None if X_weights is None else absent(rows)
-        return
-    if X_weights is None:
-        yield slice(None), X, None
-        return
-    step = max(1, _BLOCK_ENTRIES // X.shape[1])
-    for begin in range(0, X.shape[0], step):
-        rows = slice(begin, begin + step)
-        yield rows, X[rows], absent(rows)
+        blocks = X.blocks()
+    elif absent is not None:
+        parts = gen_batches(X.shape[0], max(1, _BLOCK_ENTRIES // X.shape[1]))
+        blocks = ((rows, X[rows]) for rows in parts)
+    for rows, block in blocks:
+        yield rows, block, None if absent is None else absent(rows)
 
 
 def row_sums(X: Matrix) -> Array:
@@ -273,6 +265,15 @@ class View:
         rows, coordinates, shares = (None if part is None else part[chosen] for part in parts)
         tables = {name: table[chosen] for name, table in self.tables.items()}
         return View(tables, rows, coordinates, self.directions, shares)
+
+    def part(self, name: str) -> Any:
+        """Return the features of a part of :class:`ssnmf_fast.estimators._members.Linear`."""
+        if name == "topics":
+            assert self.shares is not None
+            return np.sqrt(self.shares)
+        if name == "directions":
+            return self.scores
+        return self.rows if name == "features" else self.tables[name]
 
     def __len__(self) -> int:
         parts = (self.shares, self.coordinates, *self.tables.values())
