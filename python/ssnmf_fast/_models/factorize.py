@@ -193,9 +193,7 @@ def factorize(
         penalties=penalties,
         threads=threads,
     )
-    if count > 1:
-        return best_start(fits, count, rng, loop, jobs)
-    return fits.fit(rng, loop, random_state)
+    return best_start(fits, count, rng, loop, jobs, random_state)
 
 
 def factorize_tensor(
@@ -315,6 +313,4 @@ def factorize_tensor(
         penalties=penalties,
         threads=threads,
     )
-    if count > 1:
-        return best_start(fits, count, rng, loop, jobs)
-    return fits.fit(rng, loop, random_state)
+    return best_start(fits, count, rng, loop, jobs, random_state)

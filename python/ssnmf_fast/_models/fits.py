@@ -168,13 +168,11 @@ class TensorFits(Fits[TensorFactorization]):
 
     def _prepare(self) -> None:
         X = self.X
-        losses = (
-            loss_named(self.loss, "loss"),
-            loss_named(self.supervision_loss, "supervision_loss"),
-        )
+        of_X = loss_named(self.loss, "loss")
+        of_Y = loss_named(self.supervision_loss, "supervision_loss")
         weight = check_real(self.supervision_weight, "supervision_weight")
         build.check_weight(weight, dtype=X.dtype)
-        given = X, self.X_weights, self.y, losses, weight, self.threads
+        given = X, self.X_weights, self.y, (of_X, of_Y), weight, self.threads
         self.related, self.labels = build.tensor_relations(*given)
         require_memory(self.rank, X.shape, X.dtype)
         modes = dict(zip(self.related[0].names, range(len(X.shape)), strict=True))

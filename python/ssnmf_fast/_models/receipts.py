@@ -15,6 +15,7 @@ from .._data.border import by_name, check_data
 from .._data.fingerprint import data_fingerprint
 from .._data.tensors import check_tensor
 from .._solver.build import tensor_relations
+from .._solver.known import Known
 from .._solver.loop import Optimality, Run
 from .._solver.losses import loss_named, name_of
 from .._solver.problem import Problem
@@ -96,7 +97,9 @@ def factorization_check(
         given = {name: receipt.settings[name] for name in _LOSSES}
         given |= {name: receipt.settings[name] or 0.0 for name in WEIGHTS}
         given |= {name: inputs.get(name) for name in INPUTS}
-        problem, moves = problem_at(clean, parts_of_result(result), threads=threads, **given)
+        known = {name: given.pop(name) for name in KNOWN}
+        problem = problem_at(clean, parts_of_result(result), threads, **given)
+        moves = Known.of(clean.shape, len(result.A), clean.dtype, **known).moves(problem.factors)
         found = recomputed(problem, Optimality(problem, moves, zeros_stay(receipt)))
         return replace(found, objective=found.objective + constant)
 

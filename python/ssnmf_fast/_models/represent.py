@@ -73,8 +73,8 @@ feature_weight, penalties, n_threads
     threads = resolve_threads(n_threads)
     given = {"X_weights": X_weights, "feature_labels": feature_labels}
     S, A, X_weights, feature_labels = border.by_name(X, S=S, A=A, **given).values()
-    problem, _ = problem_at(
-        *(check_data(X, threads), {"S": S, "A": A, "B": B, "C": C}),
+    problem = problem_at(
+        *(check_data(X, threads), {"S": S, "A": A, "B": B, "C": C}, threads),
         y=y,
         loss=loss,
         supervision_loss=supervision_loss,
@@ -84,7 +84,6 @@ feature_weight, penalties, n_threads
         feature_labels=feature_labels,
         feature_weight=feature_weight,
         penalties=penalties,
-        threads=threads,
     )
     found = problem.objective()
     if not (found == inf and problem.unreached() == inf):
@@ -92,27 +91,14 @@ feature_weight, penalties, n_threads
     return found
 
 
-def problem_at(
-    X: Matrix,
-    given: Mapping[str, Any],
-    *,
-    y: MatrixLike | None,
-    loss: str | float,
-    supervision_loss: str | float,
-    supervision_weight: float,
-    X_weights: WeightsLike,
-    y_weights: WeightsLike,
-    feature_labels: MatrixLike | None,
-    feature_weight: float,
-    penalties: PenaltiesLike,
-    threads: int,
-    **known: Any,
-) -> tuple[Problem, Mapping[str, Array]]:
-    """Return the problem of clean data at given factors, and where they may move."""
-    weight = check_real(supervision_weight, "supervision_weight")
-    of_features = check_real(feature_weight, "feature_weight")
-    data, labels = build.terms(X, y, loss, supervision_loss, X_weights, y_weights, threads)
-    features = build.features_term(feature_labels, X, supervision_loss, threads)
+def problem_at(X: Matrix, given: Mapping[str, Any], threads: int, **inputs: Any) -> Problem:
+    """Return the problem of clean data at given factors; `inputs` are those of `factorize`."""
+    names = "supervision_weight", "feature_weight"
+    weight, of_features = (check_real(inputs[name], name) for name in names)
+    losses = inputs["loss"], inputs["supervision_loss"]
+    weights = inputs["X_weights"], inputs["y_weights"]
+    data, labels = build.terms(X, inputs["y"], *losses, *weights, threads)
+    features = build.features_term(inputs["feature_labels"], X, losses[1], threads)
     rank, (n, m) = len(check_matrix(given["A"], "A", allow_nan=False, limited=False)), X.shape
     sides = {"S": (n, rank, "samples x components"), "A": (rank, m, "components x features")}
     if labels is not None:
@@ -126,9 +112,8 @@ def problem_at(
     stored = build.pad_factors(**checked, threads=threads)
     related = build.relations(data, labels, weight, stored, features, of_features)
     lengths = {name: len(F) for name, F in stored.items()}
-    penalized = check_penalties(penalties, lengths, X.shape, rank)
-    moves = Known.of(X.shape, rank, X.dtype, **known).moves(stored)
-    return Problem(stored, related, penalties=penalized), moves
+    penalized = check_penalties(inputs["penalties"], lengths, X.shape, rank)
+    return Problem(stored, related, penalties=penalized)
 
 
 _ROUNDING = 64.0

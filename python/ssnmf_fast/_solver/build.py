@@ -214,7 +214,7 @@ def relations(
 
 
 def even_weight(loss: float, other: float) -> float:
-    """Return the weight of the other loss that makes both equal; 1 if one of them is 0."""
+    """Return the factor that makes the other loss, or mean, equal; 1 if one of them is 0."""
     return float(loss / other) if min(loss, other) > 0 else 1.0
 
 
