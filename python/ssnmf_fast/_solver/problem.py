@@ -38,12 +38,6 @@ class Momentum:
     step: float
     positive: bool
 
-    def of(self, F: Array, threads: int) -> Array:
-        """Return the extrapolation of updated rows."""
-        moved = F.copy()
-        kernels.extrapolate(moved, self.before.copy(), self.step, self.positive, threads)
-        return np.asarray(moved)
-
 
 class Problem:
     """Factors by name, stored by rows and padded, and the relations between them.
@@ -273,7 +267,9 @@ class Problem:
         """Return the statistics of these rows for other factors, with or without curvature."""
         self.product()  # before its P is overwritten
         if momentum is not None:
-            self.factors[self.rows] = momentum.of(self.factors[self.rows], self.threads)
+            before = momentum.before.copy()
+            self.factors[self.rows] = self.factors[self.rows].copy()
+            self.extrapolate(self.rows, before, momentum.step, momentum.positive)
         return {name: self.statistics(name, each).copied() for name, each in others.items()}
 
     def extrapolate(self, name: str, before: Array, step: float, positive: bool) -> None:
