@@ -17,7 +17,7 @@ from .._data.tensors import check_tensor
 from .._solver import build
 from .._solver.known import Known, check_penalties
 from .._solver.loop import Optimality, Run
-from .._solver.losses import loss_named, name_of
+from .._solver.losses import name_of
 from .._solver.problem import Problem
 from .._solver.result import Factorization, Receipt, TensorFactorization, fingerprints, parts_of
 
@@ -197,10 +197,10 @@ def tensor_check(result: TensorFactorization, X: Matrix, inputs: Inputs, threads
         )
 
     def recompute() -> Recomputed:
-        of_X, of_Y = (loss_named(receipt.settings[name], name) for name in _LOSSES)
+        losses = [receipt.settings[name] for name in _LOSSES]
         given = inputs.get("X_weights"), inputs.get("y")
         weight = receipt.settings["supervision_weight"]
-        related, labeled = build.tensor_relations(clean, *given, (of_X, of_Y), weight, threads)
+        related, labeled = build.tensor_relations(clean, *given, losses, weight, threads)
         lengths = tuple(len(F) for F in result.factors)
         if lengths != tuple(clean.shape):
             raise ValueError(f"X has shape {clean.shape}, but the factors have {lengths} rows.")

@@ -419,9 +419,7 @@ class BlockProblem(Problem):
             relations = [replace(first, term=first.term.part(rows, entries))]
             relations += [replace(r, term=r.term.part(rows)) for r in others]
             factors = {**self.factors, self.rows: self.factors[self.rows][rows]}
-            support = dict(self.support)
-            if self.rows in support:
-                support[self.rows] = support[self.rows][rows]
+            support = {k: T[rows] if k == self.rows else T for k, T in self.support.items()}
             given = factors, relations, support, self._workspaces, True, self.penalties
             block = Problem(*given, elsewhere)
             block.bounds_of_rows = [bound.part(rows) for bound in bounds]
