@@ -187,10 +187,9 @@ class Problem:
                     P, N = (aligned_zeros(longest.shape, longest.dtype) for _ in range(2))
                     self._workspaces[loss] = P, N
                 same = [v for v in views if v.term.loss == loss]
-                equal = loss.model_free and all(v.term.form.equal_rows for v in same)
-                equal = equal and all(v.map is None for v in same)
+                plain = all(v.map is None and v.term.form.equal_rows for v in same)
                 P, N = self._workspaces[loss]
-                sums[loss] = P[: len(F)], N[: 1 if equal else len(F)]
+                sums[loss] = P[: len(F)], N[: 1 if plain and loss.model_free else len(F)]
             P, N = sums[loss]
             G = view.G(self._images)
             up = Target(P, view.coefficient, further)
@@ -234,10 +233,9 @@ class Problem:
         self._value = None
         if not statistics.sums:
             (view,) = self.views(name)
-            coefficient = view.coefficient
             value = view.term.loss.descend(
                 *(view.term, F, view.G(self._images), support, _SWEEPS, name == self.rows),
-                linear=sum(bound.linear for bound in bounds) / coefficient,
+                linear=sum(bound.linear for bound in bounds) / view.coefficient,
             )
             self._value = None if value is None else self.relations[0].coefficient * value
         elif statistics.parts:
