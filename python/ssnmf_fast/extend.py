@@ -155,7 +155,6 @@ def fit(
     }
     require_scale(penalized, [r.names for r in relations if r.coefficient > 0])
     problem = problem_kind(relations)(factors, relations, penalties=penalized)
-
     problem.clear_unobserved(lambda last: f"the relation with {last!r}")
 
     def shown() -> dict[str, Array]:

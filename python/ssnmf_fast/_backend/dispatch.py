@@ -38,9 +38,8 @@ def available_levels() -> list[str]:
 
 
 def _load(level: str) -> Any:
-    package = "ssnmf_fast"
     module = "_backend.reference" if level == "reference" else f"_kernels_{level}"
-    return importlib.import_module(f"{package}.{module}")
+    return importlib.import_module(f"ssnmf_fast.{module}")
 
 
 def _choose() -> str:

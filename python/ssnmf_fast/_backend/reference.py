@@ -35,18 +35,8 @@ import scipy.optimize
 
 from .._common.arrays import Array, mask_of
 from .mixed_bits import fingerprint_of
-from .reference_parts import Some, _rows, beta_terms, power
-from .reference_parts import conjugate_rows as conjugate_rows
-from .reference_parts import gamma_bound as gamma_bound
-from .reference_parts import gamma_update as gamma_update
-from .reference_parts import group_sums as group_sums
-from .reference_parts import mapped_product as mapped_product
-from .reference_parts import mapped_residuals as mapped_residuals
-from .reference_parts import residual_step as residual_step
-from .reference_parts import ridge_rows as ridge_rows
-from .reference_parts import structured_rows as structured_rows
-from .reference_parts import tall_qr as tall_qr
-from .reference_parts import tiny as tiny
+from .reference_parts import *  # noqa: F403 -- its kernels belong to this module
+from .reference_parts import Some, _rows, beta_terms, power, tiny
 
 Rule = Literal["mu", "mm"]
 Exponent = float | tuple[float, float]
@@ -511,12 +501,19 @@ def transpose_panels(
     out_values[...] = values[order]
 
 
-def _weighted_gram(indptr: Array, indices: Array, weights: Some, G: Array, i: int) -> Array:
-    """sum_j w_ij g_j g_j^T, in float64."""
+def _add_gram(K: Array, indptr: Some, indices: Some, weights: Some, G: Array, i: int) -> Array:
+    """Add sum_j w_ij g_j g_j^T to K, float64, if there are entries.
+
+    Returns the diagonal below which the difference from the former K is a rounding error.
+    """
+    if indptr is None or indices is None:
+        return np.zeros(len(K))
+    least = 4 * float(np.finfo(G.dtype).eps) * np.maximum(np.diag(K), 0)
     entries = slice(indptr[i], indptr[i + 1])
     g = G[indices[entries]].astype(float)
     w = _values(weights, indices, float)[entries].astype(float)
-    return _matmul(g.T, w[:, None] * g)
+    K += _matmul(g.T, w[:, None] * g)
+    return np.asarray(least)
 
 
 def nnls(
@@ -546,18 +543,10 @@ def nnls(
         Ki = np.zeros((G.shape[1], G.shape[1]))
         if K is not None:
             Ki += (1.0 if row_scale is None else row_scale[i]) * K.astype(float)
-        least = np.zeros(len(Ki))
-        if indptr is not None and indices is not None:
-            least = _least_curvature(Ki, G.dtype)
-            Ki += _weighted_gram(indptr, indices, weights, G, i)
+        least = _add_gram(Ki, indptr, indices, weights, G, i)
         F[i], solved = _nnls_row(Ki, P[i].astype(float), least, tol)
         unsolved += not solved
     return unsolved
-
-
-def _least_curvature(common: Array, dtype: Any) -> Array:
-    """The diagonal below which the difference from a common matrix is a rounding error."""
-    return np.asarray(4 * float(np.finfo(dtype).eps) * np.maximum(np.diag(common), 0))
 
 
 def _nnls_row(K: Array, p: Array, least: Array, tol: float) -> tuple[Array, bool]:
@@ -732,10 +721,7 @@ def coordinate_descent(
         K = np.zeros((G.shape[1], G.shape[1]))
         for t, gram_t in enumerate(grams):
             K += (1.0 if scales is None else scales[t, i]) * gram_t.astype(float)
-        least = np.full(len(K), tiny(F.dtype))
-        if indptr is not None and indices is not None:
-            least = np.maximum(least, _least_curvature(K, F.dtype))
-            K += _weighted_gram(indptr, indices, weights, G, i)
+        least = np.maximum(tiny(F.dtype), _add_gram(K, indptr, indices, weights, G, i))
         free = np.ones(len(K), bool)
         if allowed is not None:
             free = mask_of(allowed[i : i + 1], F.shape[1])[0]

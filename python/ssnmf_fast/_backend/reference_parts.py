@@ -92,13 +92,12 @@ def gamma_update(
 
     F stays at or above :func:`tiny`.  Returns the sum of all Lg if `logs` is true, or 0.
     """
-    info = np.finfo(F.dtype)
     rate = _by_row(rates[:, :rank], groups, len(F))
     shape = prior_shape + F[:, :rank].astype(float) * P[:, :rank].astype(float)
     digamma = psi(shape)
     E[...] = F[...] = 0
     E[:, :rank] = shape / rate
-    F[:, :rank] = np.maximum(np.exp(digamma) / rate, info.tiny / info.eps)
+    F[:, :rank] = np.maximum(np.exp(digamma) / rate, tiny(F.dtype))
     return float(np.sum(digamma - np.log(rate))) if logs else 0.0
 
 

@@ -8,6 +8,7 @@ from typing import Any, Literal, NoReturn, TypeAlias
 import numpy.typing as npt
 
 from .._common.arrays import LossName, MatrixLike, Seed, Solver
+from .._common.docstrings import completing
 from .._common.foreign import refuse_foreign
 from .._data.arrays import DataLike
 from .._data.border import by_name, check_data, check_random_state
@@ -193,11 +194,10 @@ def factorize(
         penalties=penalties,
         threads=threads,
     )
-    if count > 1:
-        return best_start(fits, count, rng, loop, jobs)
-    return fits.fit(rng, loop, random_state)
+    return best_start(fits, count, rng, loop, jobs, random_state)
 
 
+@completing(factorize.__doc__ or "")
 def factorize_tensor(
     X: TensorLike,
     *,
@@ -233,8 +233,6 @@ def factorize_tensor(
         array, in which NaN means missing.  Sparse: ``(coords, values, shape)`` with integer
         coordinates (N, number of entries), or an object with `coords`, `data` and `shape`, such as
         ``sparse.COO``; entries at the same place are added, and nothing is made dense.
-    n_components : int
-        Number r of components, at least 1.
     loss : {"frobenius", "kullback-leibler", "itakura-saito"} or float
         Loss of X, as in :func:`factorize`.  Numbers other than 1 and 2 compute all places of the
         tensor, unless only some are observed.
@@ -259,8 +257,6 @@ def factorize_tensor(
         takes the positive or negative parts of the leading left singular vectors of each unfolding.
         "auto" is the better of these after three iterations for "frobenius" and "kullback-leibler";
         for other losses, and two modes, it is as in :func:`factorize`.
-    max_iter, tol, n_starts, random_state, n_threads, verbose, dtype
-        As in :func:`factorize`.
     callback : callable, optional
         Called with a state (``iteration``, ``objective``, read-only ``F0``, ``F1``, .. up to the
         sizes of their columns) after every check; returning True stops the fit.  Not with several
@@ -274,11 +270,6 @@ def factorize_tensor(
     Returns
     -------
     TensorFactorization
-
-    Raises
-    ------
-    ValueError, TypeError
-        For bad input; the message names the argument and suggests a fix.
 
     References
     ----------
@@ -315,6 +306,4 @@ def factorize_tensor(
         penalties=penalties,
         threads=threads,
     )
-    if count > 1:
-        return best_start(fits, count, rng, loop, jobs)
-    return fits.fit(rng, loop, random_state)
+    return best_start(fits, count, rng, loop, jobs, random_state)

@@ -18,7 +18,6 @@ from .._data.fingerprint import data_fingerprint
 from .._solver import build
 from .._solver.known import Known, check_penalties
 from .._solver.loop import Current, FitLoop, Optimality, Run
-from .._solver.losses import loss_named
 from .._solver.penalties import Penalties, PenaltiesLike, require_scale
 from .._solver.problem import problem_kind
 from .._solver.relations import Relation
@@ -168,14 +167,10 @@ class TensorFits(Fits[TensorFactorization]):
 
     def _prepare(self) -> None:
         X = self.X
-        losses = (
-            loss_named(self.loss, "loss"),
-            loss_named(self.supervision_loss, "supervision_loss"),
-        )
         weight = check_real(self.supervision_weight, "supervision_weight")
         build.check_weight(weight, dtype=X.dtype)
-        given = X, self.X_weights, self.y, losses, weight, self.threads
-        self.related, self.labels = build.tensor_relations(*given)
+        losses, given = (self.loss, self.supervision_loss), (X, self.X_weights, self.y)
+        self.related, self.labels = build.tensor_relations(*given, losses, weight, self.threads)
         require_memory(self.rank, X.shape, X.dtype)
         modes = dict(zip(self.related[0].names, range(len(X.shape)), strict=True))
         rows = dict(zip(modes, X.shape, strict=True))

@@ -49,8 +49,8 @@ class PreservingFits(Fits[Factorization]):
         self.data = Relation(("S", "A"), term)
         self.preserved = Relation(("S", "A"), combined, map=LinearMap(mixing, self.threads))
         if weight == "auto":
-            total = self.preserved.term.entries.total()
-            self.weight = self.data.term.entries.total() / total if total > 0 else 1.0
+            totals = (each.term.entries.total() for each in (self.data, self.preserved))
+            self.weight = build.even_weight(*totals)
         if isinstance(self.init, str):
             warn_of_rank(self.rank, min(X.shape), "min(n, m)")
 

@@ -85,10 +85,8 @@ class BatchStatistics:
     @classmethod
     def of_arrays(cls, F: Array, name: str, arrays: Mapping[str, Array]) -> BatchStatistics:
         """Return the statistics of F, (m, r); raise ValueError for wrong shapes."""
-        one, (m, r) = (
-            cls(arrays["b" + name], arrays.get("a" + name), arrays.get("K" + name)),
-            F.shape,
-        )
+        one = cls(arrays["b" + name], arrays.get("a" + name), arrays.get("K" + name))
+        m, r = F.shape
         found = {(part, *array.shape) for part, array in vars(one).items() if array is not None}
         if len(found) < 2 or found - {("b", m, r), ("a", m, r), ("a", 1, r), ("K", r, r)}:
             raise ValueError("the saved statistics do not have the shapes of the factors")

@@ -11,15 +11,15 @@ import numpy as np
 
 from .._backend.dispatch import padded
 from .._common.arrays import Array, Matrix
-from .._data.border import by_name, check_data
+from .._data.border import by_name, check_data, check_factor, check_matrix, check_real
 from .._data.fingerprint import data_fingerprint
 from .._data.tensors import check_tensor
-from .._solver.build import tensor_relations
+from .._solver import build
+from .._solver.known import Known, check_penalties
 from .._solver.loop import Optimality, Run
-from .._solver.losses import loss_named, name_of
+from .._solver.losses import name_of
 from .._solver.problem import Problem
 from .._solver.result import Factorization, Receipt, TensorFactorization, fingerprints, parts_of
-from .represent import problem_at
 
 WEIGHTS = ("supervision_weight", "feature_weight")
 _LOSSES = ("loss", "supervision_loss")
@@ -68,6 +68,30 @@ def parts_of_result(result: Factorization | TensorFactorization) -> dict[str, Ar
     return {"weights": result.weights[None], **found}
 
 
+def problem_at(X: Matrix, given: Mapping[str, Any], threads: int, **inputs: Any) -> Problem:
+    """Return the problem of clean data at given factors; `inputs` are those of `factorize`."""
+    weight, of_features = (check_real(inputs[name], name) for name in WEIGHTS)
+    losses = inputs["loss"], inputs["supervision_loss"]
+    weights = inputs["X_weights"], inputs["y_weights"]
+    data, labels = build.terms(X, inputs["y"], *losses, *weights, threads)
+    features = build.features_term(inputs["feature_labels"], X, losses[1], threads)
+    rank, (n, m) = len(check_matrix(given["A"], "A", allow_nan=False, limited=False)), X.shape
+    sides = {"S": (n, rank, "samples x components"), "A": (rank, m, "components x features")}
+    if labels is not None:
+        sides["B"] = rank, labels.shape[1], "components x labels"
+    if features is not None:
+        sides["C"] = rank, features.shape[1], "components x labels of features"
+    checked: dict[str, Any] = {
+        name: check_factor(given[name], name, (rows, columns), X.dtype, of, limited=False)
+        for name, (rows, columns, of) in sides.items()
+    }
+    stored = build.pad_factors(**checked, threads=threads)
+    related = build.relations(data, labels, weight, stored, features, of_features)
+    lengths = {name: len(F) for name, F in stored.items()}
+    penalized = check_penalties(inputs["penalties"], lengths, X.shape, rank)
+    return Problem(stored, related, penalties=penalized)
+
+
 def _check(
     result: Factorization | TensorFactorization,
     X: Any,
@@ -93,7 +117,9 @@ def factorization_check(
         given = {name: receipt.settings[name] for name in _LOSSES}
         given |= {name: receipt.settings[name] or 0.0 for name in WEIGHTS}
         given |= {name: inputs.get(name) for name in INPUTS}
-        problem, moves = problem_at(clean, parts_of_result(result), threads=threads, **given)
+        known = {name: given.pop(name) for name in KNOWN}
+        problem = problem_at(clean, parts_of_result(result), threads, **given)
+        moves = Known.of(clean.shape, len(result.A), clean.dtype, **known).moves(problem.factors)
         found = recomputed(problem, Optimality(problem, moves, zeros_stay(receipt)))
         return replace(found, objective=found.objective + constant)
 
@@ -168,10 +194,10 @@ def tensor_check(result: TensorFactorization, X: Matrix, inputs: Inputs, threads
         )
 
     def recompute() -> Recomputed:
-        of_X, of_Y = (loss_named(receipt.settings[name], name) for name in _LOSSES)
+        losses = [receipt.settings[name] for name in _LOSSES]
         given = inputs.get("X_weights"), inputs.get("y")
         weight = receipt.settings["supervision_weight"]
-        related, labeled = tensor_relations(clean, *given, (of_X, of_Y), weight, threads)
+        related, labeled = build.tensor_relations(clean, *given, losses, weight, threads)
         lengths = tuple(len(F) for F in result.factors)
         if lengths != tuple(clean.shape):
             raise ValueError(f"X has shape {clean.shape}, but the factors have {lengths} rows.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from math import inf
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from .._backend.dispatch import padded, padded_zeros
 from .._common.arrays import Array, LossName, Matrix, MatrixLike
+from .._common.docstrings import completing
 from .._common.warn import warn_user
 from .._data import border
 from .._data.arrays import DataLike
@@ -18,12 +19,15 @@ from .._data.border import check_data, check_factor, check_matrix, check_real, r
 from .._data.tensors import RowProducts, Tensor
 from .._data.threads import resolve_threads
 from .._solver import build
-from .._solver.known import Known, check_penalties, penalties_of_rows, solve_known_rows
+from .._solver.known import Known, penalties_of_rows, solve_known_rows
 from .._solver.losses import loss_named
 from .._solver.penalties import Penalties, PenaltiesLike
 from .._solver.problem import UNOBSERVED, Problem
 from .._solver.relations import Relation, mode_names
+from .._solver.terms import Term
 from .._solver.weights import WeightsLike
+from .factorize import factorize
+from .receipts import problem_at
 
 __all__ = ["objective"]
 
@@ -73,8 +77,8 @@ feature_weight, penalties, n_threads
     threads = resolve_threads(n_threads)
     given = {"X_weights": X_weights, "feature_labels": feature_labels}
     S, A, X_weights, feature_labels = border.by_name(X, S=S, A=A, **given).values()
-    problem, _ = problem_at(
-        *(check_data(X, threads), {"S": S, "A": A, "B": B, "C": C}),
+    problem = problem_at(
+        *(check_data(X, threads), {"S": S, "A": A, "B": B, "C": C}, threads),
         y=y,
         loss=loss,
         supervision_loss=supervision_loss,
@@ -84,51 +88,11 @@ feature_weight, penalties, n_threads
         feature_labels=feature_labels,
         feature_weight=feature_weight,
         penalties=penalties,
-        threads=threads,
     )
     found = problem.objective()
     if not (found == inf and problem.unreached() == inf):
         require_finite({"the objective": found})
     return found
-
-
-def problem_at(
-    X: Matrix,
-    given: Mapping[str, Any],
-    *,
-    y: MatrixLike | None,
-    loss: str | float,
-    supervision_loss: str | float,
-    supervision_weight: float,
-    X_weights: WeightsLike,
-    y_weights: WeightsLike,
-    feature_labels: MatrixLike | None,
-    feature_weight: float,
-    penalties: PenaltiesLike,
-    threads: int,
-    **known: Any,
-) -> tuple[Problem, Mapping[str, Array]]:
-    """Return the problem of clean data at given factors, and where they may move."""
-    weight = check_real(supervision_weight, "supervision_weight")
-    of_features = check_real(feature_weight, "feature_weight")
-    data, labels = build.terms(X, y, loss, supervision_loss, X_weights, y_weights, threads)
-    features = build.features_term(feature_labels, X, supervision_loss, threads)
-    rank, (n, m) = len(check_matrix(given["A"], "A", allow_nan=False, limited=False)), X.shape
-    sides = {"S": (n, rank, "samples x components"), "A": (rank, m, "components x features")}
-    if labels is not None:
-        sides["B"] = rank, labels.shape[1], "components x labels"
-    if features is not None:
-        sides["C"] = rank, features.shape[1], "components x labels of features"
-    checked: dict[str, Any] = {
-        name: check_factor(given[name], name, (rows, columns), X.dtype, of, limited=False)
-        for name, (rows, columns, of) in sides.items()
-    }
-    stored = build.pad_factors(**checked, threads=threads)
-    related = build.relations(data, labels, weight, stored, features, of_features)
-    lengths = {name: len(F) for name, F in stored.items()}
-    penalized = check_penalties(penalties, lengths, X.shape, rank)
-    moves = Known.of(X.shape, rank, X.dtype, **known).moves(stored)
-    return Problem(stored, related, penalties=penalized), moves
 
 
 _ROUNDING = 64.0
@@ -173,6 +137,7 @@ _MAX_SWEEPS = 1000
 _FINEST_TOL = {np.dtype(np.float32): 1e-5, np.dtype(np.float64): 1e-12}
 
 
+@completing(factorize.__doc__ or "")
 def represent(
     X: DataLike,
     A: npt.ArrayLike,
@@ -193,8 +158,6 @@ def represent(
 
     Parameters
     ----------
-    X : array_like or scipy.sparse, shape (n, m)
-        Nonnegative samples by features; NaN in a dense X means missing.
     A : array_like, shape (r, m)
         Nonnegative dictionary.
     loss : {"frobenius", "kullback-leibler", "itakura-saito"} or float
@@ -208,15 +171,9 @@ def represent(
         Largest residual of the optimality conditions, relative to the pull of the data; at least
         1e-12 (float64) or 1e-5 (float32).  With `covariates` or penalties, losses other than
         "frobenius" are solved to 1e-4 at best, except "kullback-leibler" for sparse data with L1.
-    n_threads : int, optional
-        Number of threads; it does not change the result.
-    covariates : array_like, shape (n, number of fixed components), optional
-        The given last columns of S, as in :func:`factorize`.
     penalties : optional
         Penalties of S, or a mapping with them, as in :func:`factorize`; penalties between samples
         are ignored.  ``Orthogonal`` is not convex: the solution is a stationary point.
-    dtype : {"float32", "float64"}, optional
-        Type of S, as in :func:`factorize`.  None: the type of X.
 
     Returns
     -------
@@ -265,13 +222,7 @@ def represent(
         F, G = padded(known.restore("S", S), X.dtype), padded(A.T, X.dtype)
         unsolved = solve_known_rows(term, F, G, known.moves({"S": F}), own, tol, _MAX_SWEEPS)
         return _solved(F, np.zeros(rank, dtype=np.int64), unsolved, tol)
-    (A,), exponents = _of_size_one([A.T])
-    F = padded_zeros(*shape, X.dtype)
-    if S is not None:
-        with np.errstate(over="ignore"):
-            F[:, :rank] = np.minimum(np.ldexp(S, exponents), _LARGEST_START)
-    unsolved = divergence.solve_rows(term, F, padded(A, X.dtype), tol, _MAX_SWEEPS)
-    return _solved(F, -exponents, unsolved, tol)
+    return _solve(term, [A.T], X.dtype, tol, S)
 
 
 def represent_tensor(
@@ -289,18 +240,23 @@ def represent_tensor(
     tol = max(check_real(tol, "tol"), _FINEST_TOL[dtype])
     threads = resolve_threads(n_threads)
     term = build.build_term(X, X_weights, divergence, "X", threads, tensor=True).view(mode)
-    factors, exponents = _of_size_one(others)
-    F = padded_zeros(X.shape[mode], len(exponents), dtype)
-    G: Any = RowProducts(tuple(padded(factor, dtype) for factor in factors))
-    unsolved = divergence.solve_rows(term, F, G, tol, _MAX_SWEEPS)
+    return _solve(term, others, dtype, tol)
+
+
+def _solve(
+    term: Term, others: Sequence[Array], dtype: Any, tol: float, start: Array | None = None
+) -> Array:
+    """Return the best rows for other factors, which are scaled to components of size 1/2 to 1."""
+    sizes = [np.frexp(factor.max(axis=0))[1] for factor in others]
+    stored = [padded(np.ldexp(F, -size), dtype) for F, size in zip(others, sizes, strict=True)]
+    exponents = np.sum(sizes, axis=0)
+    F = padded_zeros(term.shape[0], len(exponents), dtype)
+    if start is not None:
+        with np.errstate(over="ignore"):
+            F[:, : len(exponents)] = np.minimum(np.ldexp(start, exponents), _LARGEST_START)
+    G: Any = RowProducts(tuple(stored)) if term.entries.by_factors else stored[0]
+    unsolved = term.loss.solve_rows(term, F, G, tol, _MAX_SWEEPS)
     return _solved(F, -exponents, unsolved, tol)
-
-
-def _of_size_one(factors: Sequence[Array]) -> tuple[list[Array], Array]:
-    """Return factors with components of size 1/2 to 1, and binary exponents of their products."""
-    exponents = [np.frexp(factor.max(axis=0))[1] for factor in factors]
-    sized = [np.ldexp(factor, -each) for factor, each in zip(factors, exponents, strict=True)]
-    return sized, np.sum(exponents, axis=0)
 
 
 def _solved(F: Array, exponents: Array, unsolved: int, tol: float) -> Array:

@@ -126,10 +126,6 @@ class GammaPrior:
     def update(self, posterior: PosteriorSums) -> None:
         """The rate has no posterior."""
 
-    @property
-    def needs_logs(self) -> bool:
-        return self.learns_shape
-
     def bound(self, posterior: PosteriorSums) -> float:
         """Return the terms of the bound with the prior's rate, and its normalization."""
         constant = self.shape * np.log(self.rate) - gammaln(self.shape)
@@ -153,7 +149,7 @@ class LabelPrior:
     """Exponential prior of S whose rates, by component and class, have gamma posteriors."""
 
     shape = 1.0
-    needs_logs = False
+    learns_shape = False
 
     def __init__(
         self, shape: float, mean: float | None, counts: Array, start: float, rank: int
@@ -273,7 +269,7 @@ class VariationalSteps:
     def _update(self, name: str, learning: bool) -> None:
         prior, other = self.priors[name], self.A if name == "S" else self.S
         rates = np.asarray(prior.expectations + other.sums[:, : other.rank].sum(axis=0))
-        logs = learning and prior.needs_logs
+        logs = learning and prior.learns_shape
         if name == "A":
             self.A.update(self.P_of_A(), prior.shape, rates, logs)
         else:

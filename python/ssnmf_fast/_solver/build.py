@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -101,23 +101,24 @@ def tensor_relations(
     X: Tensor,
     X_weights: WeightsLike,
     y: Mapping[int, Any] | None,
-    losses: tuple[Loss, Loss],
+    losses: Sequence[str | float],
     weight: float,
     threads: int,
 ) -> tuple[list[Relation], dict[int, Term]]:
     """Return the relations of a clean tensor and its labels, and the terms of the labels."""
     names, labeled = mode_names(len(X.shape)), {}
+    of_X, of_Y = map(loss_named, losses, ("loss", "supervision_loss"))
     if y is not None and not isinstance(y, Mapping):
         raise TypeError(
             f"y must be a mapping of modes to matrices, such as {{0: Y}}; got {type(y).__name__}."
         )
-    related = [Relation(names, build_term(X, X_weights, losses[0], "X", threads, tensor=True))]
+    related = [Relation(names, build_term(X, X_weights, of_X, "X", threads, tensor=True))]
     for key, given in (y or {}).items():
         mode = check_mode(key, "a mode of y", len(names))
         if mode in labeled:
             raise ValueError(f"y has mode {mode} twice, counted from the first and the last.")
         Y = check_rows(given, f"y[{mode}]", X.dtype, X.shape[mode], f"index of mode {mode}")
-        labeled[mode] = build_term(Y, None, losses[1], "y", threads)
+        labeled[mode] = build_term(Y, None, of_Y, "y", threads)
         related.append(Relation((names[mode], f"B{mode}"), labeled[mode], weight))
     return related, labeled
 
@@ -214,7 +215,7 @@ def relations(
 
 
 def even_weight(loss: float, other: float) -> float:
-    """Return the weight of the other loss that makes both equal; 1 if one of them is 0."""
+    """Return the factor that makes the other loss, or mean, equal; 1 if one of them is 0."""
     return float(loss / other) if min(loss, other) > 0 else 1.0
 
 

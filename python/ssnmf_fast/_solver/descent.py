@@ -72,16 +72,14 @@ def descend(
 
 def _grams(F: Array, parts: Sequence[Part]) -> tuple[Array, Array | None]:
     """Return Gram matrices of the parts and their row scales; sum those without scales."""
-    common: list[Array] = []
-    scaled: list[tuple[Array, Array]] = []
-    for quadratic, coefficient, _ in parts:
-        if (gram := quadratic.gram) is not None:
-            gram = gram if coefficient == 1 else gram.dtype.type(coefficient) * gram
-            if quadratic.rows is None:
-                common.append(gram)
-            else:
-                scaled.append((gram, quadratic.rows))
-    if not common and not scaled:
+    grams = [
+        (gram if coefficient == 1 else gram.dtype.type(coefficient) * gram, quadratic.rows)
+        for quadratic, coefficient, _ in parts
+        if (gram := quadratic.gram) is not None
+    ]
+    common = [gram for gram, rows in grams if rows is None]
+    scaled = [(gram, rows) for gram, rows in grams if rows is not None]
+    if not grams:
         return np.empty((0, F.shape[1], F.shape[1]), dtype=F.dtype), None
     if not scaled:
         total = common[0] if len(common) == 1 else np.sum(common, axis=0)

@@ -12,7 +12,6 @@ import numpy as np
 from .._common.arrays import Array, Factors, bits_of, mask_of
 from .._common.text import short
 from .._data.border import check_factor, check_support
-from .._data.entries import Target
 from .._data.tensors import check_mode
 from .penalties import L1, L2, Orthogonal, Penalties, Penalty
 from .problem import Problem
@@ -211,20 +210,14 @@ def solve_known_rows(
             if statistics is None or not statistics.parts:  # for squares, P does not change
                 statistics = problem.statistics("S", curvature)
             problem.apply("S", statistics, "auto")
-        unsolved = int(np.count_nonzero(_residuals(term, F, G, moves, penalties) > tol))
+        unsolved = int(np.count_nonzero(_residuals(F, moves, *problem.pulls("S")[:2]) > tol))
         if not unsolved:
             break
     return unsolved
 
 
-def _residuals(term: Term, F: Array, G: Array, moves: Array, penalties: Penalties) -> Array:
+def _residuals(F: Array, moves: Array, up: Array, down: Array) -> Array:
     """Return the largest residual of each row, relative to its pull up or down."""
-    P, N = np.empty_like(F), np.empty_like(F)
-    term.P(F, G, Target(P))
-    term.N(F, G, Target(N))
-    up, down = term.loss.slope * P, term.loss.slope * N
-    for bound in penalties.bounds(F):
-        bound.pull(F, up, down)
     tiny = np.finfo(F.dtype).tiny
     inside = np.max(F * np.abs(down - up), axis=1, where=moves, initial=0.0)
     inside /= np.maximum(np.sum(F * down, axis=1, where=moves), tiny)

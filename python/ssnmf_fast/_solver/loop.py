@@ -10,15 +10,11 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import Any, Protocol
 
-import numpy as np
-
 from .._backend.dispatch import kernels
 from .._common.arrays import Array, Factors, Solver, bits_of
 from .._data.border import check_integer, check_observers, check_option, check_real, require_finite
-from .descent import added
-from .penalties import NONE, Bound
 from .problem import Momentum, Problem
-from .relations import SOLVERS, Statistics
+from .relations import SOLVERS
 from .result import FitState
 
 _SECONDS_BETWEEN_LINES = 0.5
@@ -114,25 +110,10 @@ class Optimality:
             if name in self.stay:
                 positive = bits_of(F > 0)
                 moves = positive if moves is None else positive & moves
-            bounds = problem.penalties.get(name, NONE).bounds(F)
-            P, N, slope = _pulls(F, problem.statistics(name, False), bounds)
+            P, N, slope = problem.pulls(name)
             apart, pull = kernels.imbalance(F, P, N, moves, problem.threads)
             found[name] = apart / pull if pull > 0 else 0.0, slope * pull
         return found
-
-
-def _pulls(F: Array, statistics: Statistics, bounds: list[Bound]) -> tuple[Array, Array, float]:
-    """Return the pull of all losses and penalties at a factor, up and down, and its unit."""
-    sums = statistics.sums
-    if len(sums) == 1 and not bounds:
-        ((loss, (P, N)),) = sums.items()
-        return P, N, loss.slope
-    P, N = np.zeros_like(F), np.zeros_like(F)
-    for loss, pair in sums.items():
-        added((P, N), pair, loss.slope)
-    for bound in bounds:
-        bound.pull(F, P, N)
-    return P, N, 1.0
 
 
 Current = Callable[[], Mapping[str, Array | None]]  # the factors in the shapes of the user
@@ -261,7 +242,7 @@ class Refinement:
 
 def steps_of(problem: Problem, rule: Solver, tol: float = _DEFAULT_TOL) -> Steps:
     """Return the steps of a rule; "auto" uses momentum if it is faster."""
-    if rule == "auto" and problem.extrapolates():
+    if rule == "auto" and problem.extrapolates:
         return Extrapolation(problem)
     if rule == "auto" and tol < _DEFAULT_TOL and problem.refines():
         return Refinement(problem)

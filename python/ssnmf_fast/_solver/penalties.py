@@ -285,8 +285,7 @@ class Penalties:
     def bounds(self, F: Array) -> list[Bound]:
         """Return their bounds at a stored factor."""
         part = F[:, : self.rank]
-        pairs = [(penalty.bound(part), type(penalty).__name__) for penalty in self.listed]
-        return [bound.stored(F, self.rank, name) for bound, name in pairs]
+        return [p.bound(part).stored(F, self.rank, type(p).__name__) for p in self.listed]
 
 
 NONE = Penalties()

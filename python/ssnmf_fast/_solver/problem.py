@@ -11,7 +11,7 @@ import numpy as np
 from .._backend.dispatch import aligned_zeros, kernels, padded
 from .._common.arrays import Array, Factors, Solver, bits_of, mask_of
 from .._data.entries import Target
-from .descent import Part, descend, multiply
+from .descent import Part, added, descend, multiply
 from .penalties import NONE, VANISHING, Bound, Penalties, value_of
 from .relations import Images, Relation, Statistics, TermView, unreached, value
 from .terms import Loss
@@ -37,12 +37,6 @@ class Momentum:
     before: Array
     step: float
     positive: bool
-
-    def of(self, F: Array, threads: int) -> Array:
-        """Return the extrapolation of updated rows."""
-        moved = F.copy()
-        kernels.extrapolate(moved, self.before.copy(), self.step, self.positive, threads)
-        return np.asarray(moved)
 
 
 class Problem:
@@ -77,7 +71,8 @@ class Problem:
         grams = (r.term.gram or (lists and r.term.form.lists_few) for r in relations)
         self._all_quadratic = squares and all(elsewhere) and all(grams)
         here = sum(r.coefficient > 0 for r in relations)
-        self._extrapolates = self._all_quadratic and here + len(elsewhere) == 1
+        # Whether "auto" adds momentum: only without labels, where minima are equally good.
+        self.extrapolates = self._all_quadratic and here + len(elsewhere) == 1
         self._held: dict[str, bool] = {}
         self.threads = relations[0].term.threads
         self._images = Images(factors)
@@ -100,10 +95,6 @@ class Problem:
                 views = [views[0]._replace(coefficient=1.0)]
             self._views[name] = views
         return self._views[name]
-
-    def extrapolates(self) -> bool:
-        """Whether "auto" adds momentum: only without labels, where minima are equally good."""
-        return self._extrapolates
 
     def descends(self, name: str, rule: Solver) -> bool:
         """Whether a factor is updated by coordinate descent, not by a multiplicative step."""
@@ -196,10 +187,9 @@ class Problem:
                     P, N = (aligned_zeros(longest.shape, longest.dtype) for _ in range(2))
                     self._workspaces[loss] = P, N
                 same = [v for v in views if v.term.loss == loss]
-                equal = loss.model_free and all(v.term.form.equal_rows for v in same)
-                equal = equal and all(v.map is None for v in same)
+                plain = all(v.map is None and v.term.form.equal_rows for v in same)
                 P, N = self._workspaces[loss]
-                sums[loss] = P[: len(F)], N[: 1 if equal else len(F)]
+                sums[loss] = P[: len(F)], N[: 1 if plain and loss.model_free else len(F)]
             P, N = sums[loss]
             G = view.G(self._images)
             up = Target(P, view.coefficient, further)
@@ -208,17 +198,27 @@ class Problem:
                 view.map.pair(view.term, self._images.of(name, view.map), G, up, down)
                 continue
             if not ready:
-                entries = view.term.entries.asked(asked)
-                if hasattr(loss, "powers"):
-                    entries.power(loss.powers[0], F, G, up)
-                else:
-                    loss.P(entries, F, G, up)
+                loss.P(view.term.entries.asked(asked), F, G, up)
             if curvature:
                 size = view.coefficient * loss.slope / 2
                 parts.append(Part(view.term.form.quadratic(G), size, G))
             else:
                 loss.N(view.term.form, F, G, Target(N, view.coefficient, further))
         return Statistics(sums, parts)
+
+    def pulls(self, name: str) -> tuple[Array, Array, float]:
+        """Return the pull of all losses and penalties at a factor, up and down, and its unit."""
+        F, sums = self.factors[name], self.statistics(name, False).sums
+        bounds = self.penalties.get(name, NONE).bounds(F)
+        if len(sums) == 1 and not bounds:
+            ((loss, (P, N)),) = sums.items()
+            return P, N, loss.slope
+        P, N = np.zeros_like(F), np.zeros_like(F)
+        for loss, pair in sums.items():
+            added((P, N), pair, loss.slope)
+        for bound in bounds:
+            bound.pull(F, P, N)
+        return P, N, 1.0
 
     def update_rows(self, rule: Solver, momentum: Momentum | None = None) -> None:
         """Update the factor of the rows; `momentum` is for problems that add up statistics."""
@@ -233,15 +233,14 @@ class Problem:
         self._value = None
         if not statistics.sums:
             (view,) = self.views(name)
-            coefficient = view.coefficient
             value = view.term.loss.descend(
                 *(view.term, F, view.G(self._images), support, _SWEEPS, name == self.rows),
-                linear=sum(bound.linear for bound in bounds) / coefficient,
+                linear=sum(bound.linear for bound in bounds) / view.coefficient,
             )
             self._value = None if value is None else self.relations[0].coefficient * value
         elif statistics.parts:
             steps = 0  # of conjugate gradients: a share of the cost of a product with the data
-            if self.extrapolates():
+            if self.extrapolates:
                 lengths = (v.term.row_lengths[0] for v in self.views(name) if v.term.row_lengths)
                 rank = -(-F.shape[1] // 8) * 8  # with the padding of the compiled kernels
                 steps = min(int(_SHARE_OF_STEPS * sum(lengths) / rank), _MOST_FACE_STEPS)
@@ -266,7 +265,9 @@ class Problem:
         """Return the statistics of these rows for other factors, with or without curvature."""
         self.product()  # before its P is overwritten
         if momentum is not None:
-            self.factors[self.rows] = momentum.of(self.factors[self.rows], self.threads)
+            before = momentum.before.copy()
+            self.factors[self.rows] = self.factors[self.rows].copy()
+            self.extrapolate(self.rows, before, momentum.step, momentum.positive)
         return {name: self.statistics(name, each).copied() for name, each in others.items()}
 
     def extrapolate(self, name: str, before: Array, step: float, positive: bool) -> None:
@@ -370,23 +371,16 @@ def drifts(relations: Sequence[Relation], largest_of: Callable[[str], Array]) ->
     if any(len(pair) > 2 or pair[0] not in first for pair in rest):
         return {}
     largest = {name: largest_of(name) for name in (*first, *(far for _, far in rest))}
-    if len(first) > 2:
-        sides = np.array([largest[name] for name in first])
-        logs = np.log2(np.where(sides > 0, sides, 1.0))
-        shifts = np.rint(logs.mean(axis=0) - logs).astype(np.int64)
-        shifts[-1] = -shifts[:-1].sum(axis=0)
-        shifts *= (sides > 0).all(axis=0) & (np.ptp(logs, axis=0) > _DRIFT)
-        exponents = dict(zip(first, shifts, strict=True))
-        exponents |= {far: -exponents[near] for near, far in rest}
-    else:
-        others = [first[1], *(far for near, far in rest if near == first[0])]
-        here, there = largest[first[0]], np.max([largest[name] for name in others], axis=0)
-        drifted = (here > 0) & (there > 0)
-        ratio = np.log2(there[drifted]) - np.log2(here[drifted])
-        shift = np.zeros(len(here), dtype=np.int64)
-        shift[drifted] = np.where(np.abs(ratio) > _DRIFT, np.rint(ratio / 2), 0)
-        across = dict.fromkeys((far for near, far in rest if near == first[1]), shift)
-        exponents = {first[0]: shift} | dict.fromkeys(others, -shift) | across
+    sides = np.array([largest[name] for name in first])
+    if len(first) == 2:  # labels of the rows are on the side of the columns
+        beside = [largest[far] for near, far in rest if near == first[0]]
+        sides[1] = np.max([sides[1], *beside], axis=0)
+    logs = np.log2(np.where(sides > 0, sides, 1.0))
+    shifts = np.rint(logs.mean(axis=0) - logs).astype(np.int64)
+    shifts[-1] = -shifts[:-1].sum(axis=0)
+    shifts *= (sides > 0).all(axis=0) & (np.ptp(logs, axis=0) > _DRIFT)
+    exponents = dict(zip(first, shifts, strict=True))
+    exponents |= {far: -exponents[near] for near, far in rest}
     most = np.max([*largest.values()], axis=0)
     with np.errstate(over="ignore"):
         grown = [np.ldexp(largest[name], each) > most for name, each in exponents.items()]
@@ -423,9 +417,7 @@ class BlockProblem(Problem):
             relations = [replace(first, term=first.term.part(rows, entries))]
             relations += [replace(r, term=r.term.part(rows)) for r in others]
             factors = {**self.factors, self.rows: self.factors[self.rows][rows]}
-            support = dict(self.support)
-            if self.rows in support:
-                support[self.rows] = support[self.rows][rows]
+            support = {k: T[rows] if k == self.rows else T for k, T in self.support.items()}
             given = factors, relations, support, self._workspaces, True, self.penalties
             block = Problem(*given, elsewhere)
             block.bounds_of_rows = [bound.part(rows) for bound in bounds]

@@ -73,9 +73,7 @@ class Images:
 
     def forget(self, name: str | None = None) -> None:
         """Forget the images of a factor that has changed, or of all."""
-        if self._made:
-            kept = {key: F for key, F in self._made.items() if name not in (None, key[0])}
-            self._made = kept
+        self._made = {key: F for key, F in self._made.items() if name not in (None, key[0])}
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from .._data.csr_file import CsrFile
 from .._data.tensors import SparseTensor, Tensor, depth
 from .._linalg.operators import MatrixOperator
 from .._linalg.randomized_svd import truncated_svd
-from .build import as_weights, build_term
+from .build import as_weights, build_term, even_weight
 from .known import Known
 from .loop import steps_of
 from .losses import FROBENIUS, KULLBACK_LEIBLER
@@ -69,7 +69,7 @@ def start(
         S, F = _as_known(_drawn(name, X, data, rank, rng, X_weights), known, data.mean())
     else:
         S, F = (known.restore(name, F) for name, F in zip("SA", squares, strict=True))
-        S = S * ratio(data.mean(), float(S.mean(axis=0) @ F.mean(axis=0)))
+        S = S * even_weight(data.mean(), float(S.mean(axis=0) @ F.mean(axis=0)))
         S = known.restore("S", S)
     B = None if labels is None else start_B(S, labels, rng)
     return S.astype(dtype), F.T.astype(dtype), None if B is None else B.astype(dtype)
@@ -150,12 +150,7 @@ def roots(X: Matrix) -> Any:
 def start_B(S: Array, labels: Term, rng: Generator) -> Array:
     """Return uniform entries, scaled so that S B has the mean of Y."""
     B = rng.random((S.shape[1], labels.shape[1]))
-    return B * ratio(labels.mean(), float(S.mean(axis=0) @ B.mean(axis=1)))
-
-
-def ratio(wanted: float, found: float) -> float:
-    """Return the factor from a found mean to the wanted mean; 1 if the found mean is 0."""
-    return wanted / found if found > 0 else 1.0
+    return B * even_weight(labels.mean(), float(S.mean(axis=0) @ B.mean(axis=1)))
 
 
 def _given(
@@ -286,7 +281,7 @@ def _named(
     scale = 1.0
     if name != "random":  # "random" has about this mean
         found = float(np.prod([F.mean(axis=0) for F in factors], axis=0).sum())
-        scale = ratio(term.mean(), found) ** (1 / len(factors))
+        scale = even_weight(term.mean(), found) ** (1 / len(factors))
     return [(scale * F).astype(X.dtype) for F in factors]
 
 

@@ -382,10 +382,8 @@ def separable(
     weights = ((rows, whole.present(rows, Z.shape, Z.dtype)) for rows in block_slices(Z.shape))
     constant = sum(loss.constant(Z[rows], w) for rows, w in weights)
     used = [slice(None) if v is None or v.all() else v > 0 for v in vectors]
-    entries, lengths = (
-        DenseEntries(Z, threads, False, *vectors),
-        _lengths(Z[used[0]][:, used[1]], Z.shape),
-    )
+    lengths = _lengths(Z[used[0]][:, used[1]], Z.shape)
+    entries = DenseEntries(Z, threads, False, *vectors)
     return Term(loss, entries, form, Z.shape, constant, True, data, lengths)
 
 

@@ -30,17 +30,16 @@ Absent: TypeAlias = Callable[[slice], Any]  # where rows have no weight: a boole
 class Weights(ABC):
     """Base class of weights; `name` is for error messages."""
 
-    _row_field: ClassVar[str]  # the field with a row, or a number, for each sample
-    by_vector: ClassVar[bool] = False  # whether it has a number
+    row_field: ClassVar[str]  # the field with a row, or a number, for each sample
 
     @property
     def by_rows(self) -> Any:
         """The part with a row, or a number, for each sample."""
-        return getattr(self, self._row_field)
+        return getattr(self, self.row_field)
 
     def with_part(self: Self, part: object) -> Self:
         """Return the weights of some samples, from their part of `by_rows`."""
-        return replace(self, **{self._row_field: part})  # type: ignore[type-var]
+        return replace(self, **{self.row_field: part})  # type: ignore[type-var]
 
     def hide(self, X: Any) -> Any:
         """Return X with 0 for entries without weight."""
@@ -86,7 +85,7 @@ class Weights(ABC):
 
     def without(self, X: Tensor, hidden: Coordinates) -> tuple[Tensor, Weights]:
         """Return data and weights without some entries."""
-        if isinstance(X, SparseTensor):
+        if isinstance(X, SparseTensor) or self.listed(X) is not None:
             return X, self.excluding(X, hidden)
         known = X.copy()
         known[tuple(hidden.places)] = np.nan
@@ -116,8 +115,7 @@ class Outer(Weights):
     rows: Array | None
     columns: Array | None
     labels: border.Labels = field(default=(None, None), kw_only=True)
-    _row_field: ClassVar = "rows"
-    by_vector: ClassVar = True
+    row_field: ClassVar = "rows"
 
     def hide(self, X: Any) -> Any:
         for vector, shape in zip(self.by_modes, ((-1, 1), (1, -1)), strict=True):
@@ -241,7 +239,7 @@ class Entrywise(Weights):
     """A weight for every entry, in a dense array."""
 
     array: Any
-    _row_field: ClassVar = "array"
+    row_field: ClassVar = "array"
 
     def absent(self, shape: tuple[int, int]) -> Absent:
         array = as_array(self.array, "X_weights")
@@ -295,7 +293,7 @@ class Entrywise(Weights):
 @dataclass(frozen=True, eq=False)
 class ByPattern(Weights):
     pattern: Any
-    _row_field: ClassVar = "pattern"
+    row_field: ClassVar = "pattern"
 
     def pattern_of(self, Z: Matrix, name: str) -> sp.csr_array:
         """Return the pattern, checked to be one of a clean matrix."""
@@ -303,6 +301,14 @@ class ByPattern(Weights):
         checked = check_matrix(pattern, name, dtype=Z.dtype, allow_nan=False)
         check_shape(checked, Z.shape, name, "the shape of the data")
         return checked
+
+    def with_rows(self, rows: Array, name: str) -> Any:
+        pattern = read_pattern(self.pattern, name).astype(np.float64)
+        terms.check_rows(pattern, rows, f"The pattern of {name}")
+        return replace(self, pattern=scale_rows(pattern, rows))
+
+    def values_at(self, X: Tensor, at: Coordinates) -> Array:
+        return tensors.tensor_pattern(self.pattern, X).sampled(at).values
 
 
 @dataclass(frozen=True, eq=False)
@@ -318,12 +324,6 @@ class Observed(ByPattern):
 
     def listed(self, X: Tensor) -> Coordinates:
         return tensors.tensor_pattern(self.pattern, X).at
-
-    def values_at(self, X: Tensor, at: Coordinates) -> Array:
-        return tensors.tensor_pattern(self.pattern, X).sampled(at).values
-
-    def without(self, X: Tensor, hidden: Coordinates) -> tuple[Tensor, Weights]:
-        return X, self.excluding(X, hidden)
 
     def excluding(self, X: Tensor, hidden: Coordinates) -> Observed:
         kept = tensors.tensor_pattern(self.pattern, X).without(hidden)
@@ -350,11 +350,6 @@ class Observed(ByPattern):
                 f"in {name[0]}. Remove it from the pattern, or give the entry a value."
             )
         return terms.observed(known, pattern, loss, threads)
-
-    def with_rows(self, rows: Array, name: str) -> Observed:
-        pattern = read_pattern(self.pattern, name).astype(np.float64)
-        terms.check_rows(pattern, rows, f"The pattern of {name}")
-        return Observed(scale_rows(pattern, rows))
 
     def grouped(self, X: Matrix, G: sp.csr_array, loss: Loss, name: str) -> Grouped:
         pattern = self.pattern_of(X, name)
@@ -385,8 +380,7 @@ class Missing(ByPattern):
         return self.others.rows is None
 
     def values_at(self, X: Tensor, at: Coordinates) -> Array:
-        missing = tensors.tensor_pattern(self.pattern, X).sampled(at).values != 0
-        return np.where(missing, 0, self.others.values_at(X, at))
+        return np.where(super().values_at(X, at) != 0, 0, self.others.values_at(X, at))
 
     def excluding(self, X: Tensor, hidden: Coordinates) -> Missing:
         missing = tensors.tensor_pattern(self.pattern, X).at.places
@@ -399,27 +393,26 @@ class Missing(ByPattern):
 
     def term(self, Z: Any, loss: Loss, name: str, threads: int, tensor: bool = False) -> Term:
         """Return the term of all entries except those of the pattern."""
+        pattern: Any
+        vectors: list[Array | None] = [None] * len(Z.shape)
         if tensor:
-            at = tensors.tensor_pattern(self.pattern, Z)
-            if isinstance(Z, SparseTensor):
-                ones = at.with_values(np.ones_like(at.values))
-                whole = Separable((None,) * len(Z.shape), threads)
-                places = MissingEntries(SparseTensorEntries(ones, threads), whole)
-                return terms.weighted(Z.without(at.at), None, loss, threads, places)
+            pattern = tensors.tensor_pattern(self.pattern, Z)
+        else:
+            pattern = self.pattern_of(Z, name).copy()
+            pattern.data = (pattern.data != 0).astype(Z.dtype)
+            pattern.eliminate_zeros()
+            vectors = self.others.checked(Z, name)
+        if isinstance(Z, np.ndarray):
             Z = Z.copy()
-            Z[tuple(at.at.places)] = np.nan
-            return terms.separable(Z, [None] * Z.ndim, loss, threads, tensor=True)
-        pattern = self.pattern_of(Z, name).copy()
-        pattern.data = (pattern.data != 0).astype(Z.dtype)
-        pattern.eliminate_zeros()
-        vectors = self.others.checked(Z, name)
-        if not sp.issparse(Z):
-            Z = Z.copy()
-            Z[entry_rows(pattern.indptr), pattern.indices] = np.nan
-            return terms.separable(Z, vectors, loss, threads)
+            Z[terms.places_of(pattern)] = np.nan
+            return terms.separable(Z, vectors, loss, threads, tensor)
+        whole, w = Separable(tuple(vectors), threads), None
+        if tensor:
+            ones = pattern.with_values(np.ones_like(pattern.values))
+            form = MissingEntries(SparseTensorEntries(ones, threads), whole)
+            return terms.weighted(Z.without(pattern.at), None, loss, threads, form)
         present = drop_entries(Z, sample(pattern, Z).data != 0)
         present.sort_indices()
-        whole, w = Separable(tuple(vectors), threads), None
         if any(vector is not None for vector in vectors):
             pattern.data = whole.at(terms.places_of(pattern), Z.dtype)
             w = whole.at(terms.places_of(present), Z.dtype)
@@ -434,10 +427,9 @@ class Missing(ByPattern):
                 "samples. Mark missing entries by NaN in a dense X, give weights.observed(...), or "
                 "no weights of samples (sample_weight None, labeled_weight 1)."
             )
-        pattern = read_pattern(self.pattern, name).astype(np.float64)
-        terms.check_rows(pattern, rows, f"The pattern of {name}")
-        whole = np.repeat((rows == 0)[:, None], pattern.shape[1], axis=1)
-        return Missing(scale_rows(pattern, rows) + sp.csr_array(whole.astype(np.float64)))
+        kept = super().with_rows(rows, name).pattern
+        whole = np.repeat((rows == 0)[:, None], kept.shape[1], axis=1)
+        return Missing(kept + sp.csr_array(whole.astype(np.float64)))
 
     def grouped(self, X: Matrix, G: sp.csr_array, loss: Loss, name: str) -> Grouped:
         """Refuse: the sums over groups are not sparse."""
@@ -493,9 +485,7 @@ class Base(ByPattern):
         return replace(self, pattern=tensors.as_pattern(places, X, values), hides=True)
 
     def with_rows(self, rows: Array, name: str) -> Base:
-        pattern = read_pattern(self.pattern, name).astype(np.float64)
-        terms.check_rows(pattern, rows, f"The pattern of {name}")
-        return replace(self, pattern=scale_rows(pattern, rows), w0=self.w0 * rows)
+        return replace(self, pattern=super().with_rows(rows, name).pattern, w0=self.w0 * rows)
 
     def grouped(self, X: Any, G: sp.csr_array, loss: Loss, name: str) -> Grouped:
         pattern, whole = self._parts(X, name)

@@ -335,7 +335,7 @@ def cut_weights(X_weights: Any, name: str, rows: Sequence[int]) -> list[WeightPa
     weights = as_weights(X_weights, name)
     if weights.by_rows is None:
         return [(weights, None)] * len(rows)
-    vector, common = weights.by_vector, weights.with_part(None)
+    vector, common = weights.row_field == "rows", weights.with_part(None)
     parts = cut(weights.by_rows, f"{name}.rows" if vector else name, rows, columns=not vector)
     return [delayed((common, p)) if isinstance(p, Delayed) else (common, p) for p in parts]
 
@@ -355,7 +355,7 @@ def with_rows(X_weights: RowWeights, rows: Array | None) -> Any:
     if isinstance(X_weights, da.Array):
         return X_weights * da.from_array(rows[:, None], chunks=(X_weights.chunks[0], 1))
     weights = as_weights(X_weights, "X_weights")
-    if weights.by_vector and isinstance(weights.by_rows, da.Array):
+    if weights.row_field == "rows" and isinstance(weights.by_rows, da.Array):
         weights = weights.with_part(gather(None, weights.by_rows))
     elif isinstance(weights.by_rows, (da.Array, list, tuple)):
         kind = type(X_weights).__name__.lower()

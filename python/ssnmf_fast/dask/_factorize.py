@@ -185,7 +185,7 @@ def factorize(
         if data.n_labels is not None:
             if B is None:
                 B = rng.random((rank, data.n_labels))
-                B *= starts.ratio(fit.mean("Y"), float(means @ B.mean(axis=1)))
+                B *= even_weight(fit.mean("Y"), float(means @ B.mean(axis=1)))
             else:
                 shape = rank, data.n_labels
                 B = check_factor(B, "init[2] (B)", shape, data.dtype, "components x labels")

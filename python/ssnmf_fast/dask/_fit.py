@@ -338,7 +338,7 @@ def begin(fit: ClusterFit, init: str, rng: np.random.Generator, known: Known) ->
         rows = np.vstack([part.toarray() if sp.issparse(part) else part for part in some])
         A = rows[places.reshape(chosen.shape)].mean(axis=1) + 0.01 * fit.mean()
         means, unbound = fit.begin(_draws(fit, rng, 1.0))
-        scale = starts.ratio(fit.mean(), float(unbound @ A.mean(axis=1))) * fit.within
+        scale = even_weight(fit.mean(), float(unbound @ A.mean(axis=1))) * fit.within
         return _as_known(fit, A, means, scale, known)
     start = None
     if name == "least-squares" and fit.totals["X"] > 0:
@@ -375,7 +375,7 @@ def _least_squares(fit: ClusterFit, rng: np.random.Generator, known: Known) -> S
         floor = starts.FILLER * mean
         means, _ = fit.begin(problem.read(partial(_rows.square_rows, floor=floor)))
     A = known.restore("A", np.maximum(F, starts.FILLER * F.mean())).T
-    scales = np.where(fit.free, starts.ratio(fit.mean(), float(means @ A.mean(axis=1))), 1.0)
+    scales = np.where(fit.free, even_weight(fit.mean(), float(means @ A.mean(axis=1))), 1.0)
     return A, means * scales, scales
 
 
