@@ -138,11 +138,8 @@ def singular_values(
     drawn, axes = style.axes_or_new(ax, 5.0, 3.2)
     places = np.arange(1, len(sigma) + 1)
     inside = places <= (len(sigma) if rank is None else rank)
-    for chosen, color in (
-        (inside & (sigma > 0), style.ACCENT),
-        (~inside & (sigma > 0), style.GRAY),
-    ):
-        if chosen.any():
+    for part, color in ((inside, style.ACCENT), (~inside, style.GRAY)):
+        if (chosen := part & (sigma > 0)).any():
             axes.plot(places[chosen], sigma[chosen], color=color, marker="o", markersize=4, lw=1.2)
     if (sigma > 0).any():
         style.logarithmic(axes)

@@ -142,6 +142,7 @@ MissingPackageError
 INK = "#1f2933"
 ACCENT = "#2b6cb0"
 GRAY = "#7b8794"
+TEXT: dict[str, Any] = {"color": INK, "parse_math": False}  # names may hold a dollar sign
 FRAME = "#cbd2d9"
 COLORS = (ACCENT, "#c05621", "#2f855a", "#6b46c1", "#b7791f", "#b83280")
 _MARKERS = "os^DvP"
