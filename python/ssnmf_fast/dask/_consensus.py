@@ -71,11 +71,10 @@ def consensus(
         raise TypeError("consensus on a cluster has no argument n_jobs: each start is a task.")
     bound = signature(consensus_in_memory).bind(X, n_components, n_threads=n_threads, **options)
     bound.apply_defaults()
-    settings = dict(bound.arguments)
-    observed = settings["folder"], n_threads, settings["verbose"]
-    for name in ("X", "n_jobs", "n_threads", "folder", "verbose"):
-        del settings[name]
-    recipe = Recipe(**settings)
+    given = bound.arguments
+    others = ("X", "n_jobs", "n_threads", "folder", "verbose")
+    recipe = Recipe(**{name: each for name, each in given.items() if name not in others})
+    observed = given["folder"], n_threads, given["verbose"]
     client = check_client(client)
     fits = partial(_fit_on_workers, client, count_threads(n_threads))
     with note_interrupts():
@@ -97,9 +96,8 @@ def _fit_on_workers(
         for later in range(number, len(seeds)):
             started[later] = client.submit(_fit, sent, seeds[later], pure=False)
 
-    def take(number: int) -> Start:
-        start: Start = result_of(client, started[number])
-        return start
+    def take(number: int) -> Any:
+        return result_of(client, started[number])
 
     try:
         retry(client, partial(begin, 0))
@@ -120,11 +118,11 @@ class _Shared:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Restore from the network, where arrays may be misaligned, once per worker."""
-        matrix = state["matrix"]
+        matrix = as_matrix(state["matrix"])
         if sp.issparse(matrix):
-            parts = tuple(map(as_matrix, (matrix.data, matrix.indices, matrix.indptr)))
-            matrix = sp.csr_array(parts, shape=matrix.shape, copy=False)
-        vars(self).update(state, matrix=as_matrix(matrix), samples=as_matrix(state["samples"]))
+            parts = map(as_matrix, (matrix.data, matrix.indices, matrix.indptr))
+            matrix.data, matrix.indices, matrix.indptr = parts
+        vars(self).update(state, matrix=matrix, samples=as_matrix(state["samples"]))
 
 
 def _fit(shared: _Shared, seed: int) -> Start:

@@ -174,12 +174,10 @@ class Data:
 
     def array(self, futures: Sequence[Future], width: int, dtype: np.dtype[Any]) -> da.Array:
         """Return blocks of rows as a dask array with the blocks of the data."""
-        present = iter(futures)
-        shapes = [(n, width) for n in self.rows]
-        made = (
-            da.from_delayed(next(present), s, dtype) if s[0] else da.empty(s, dtype) for s in shapes
-        )
-        return stacked([*made])
+        parts = dict(zip(self.positions, futures, strict=True))
+        empty = delayed(np.empty((0, width), dtype))
+        blocks = ((parts.get(number, empty), (n, width)) for number, n in enumerate(self.rows))
+        return stacked([da.from_delayed(*block, dtype) for block in blocks])
 
     def with_weights(self, X_weights: Any, n_threads: int | None) -> Data:
         if X_weights is None:
@@ -269,16 +267,12 @@ def _start_blocks(client: Client, X: Blocks, memory: int) -> tuple[list[Future],
         )
     if not blocks:
         raise ValueError("X must have at least one block of rows; got an empty list.")
-    lazy = [block for block in blocks if isinstance(block, Delayed)]
-    computed = iter(client.compute(lazy) if lazy else ())
-    futures = []
-    for number, block in enumerate(blocks):
-        if isinstance(block, Delayed):
-            block = next(computed)
-        elif isinstance(block, (str, Path)):  # the workers open files
+    lazy = any(isinstance(block, Delayed) for block in blocks)
+    futures: list[Any] = list(client.compute(blocks) if lazy else blocks)
+    for number, block in enumerate(futures):
+        if isinstance(block, (str, Path)):  # the workers open files
             task = with_title, f"block {number}", partial(open_csr, memory=memory), str(block)
-            block = client.submit(*task, pure=False)
-        futures.append(block)
+            futures[number] = client.submit(*task, pure=False)
     sizes = X.chunks[0] if isinstance(X, da.Array) else (np.nan,)
     if not np.isnan(sizes).any():
         return futures, [int(size) for size in sizes]

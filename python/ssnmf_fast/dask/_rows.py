@@ -23,7 +23,7 @@ import numpy as np
 
 from .._backend.dispatch import aligned_zeros, kernels, padded, padded_zeros
 from .._common.arrays import Array, Solver, bits_of, mask_of
-from .._data.border import check_factor, check_support
+from .._data.border import check_factor
 from .._models.variational_problem import Posterior
 from .._solver import starts, terms
 from .._solver.build import build_term
@@ -209,11 +209,9 @@ class Block:
 
     def cleared(self, S: Array) -> Rows:
         """Return rows with 0 where no entry is observed."""
-        none = {
-            r.names[1]: np.zeros((r.term.shape[1], S.shape[1]), S.dtype) for r in self.relations
-        }
-        rows = Rows(S)
+        rows, widths = Rows(S), {r.names[1]: r.term.shape[1] for r in self.relations}
         if self.clears:
+            none = {name: np.zeros((m, S.shape[1]), S.dtype) for name, m in widths.items()}
             self.problem(rows, none).clear_unobserved()
         return rows
 
@@ -245,23 +243,19 @@ def build(data: BlockInput, key: tuple[str, int], first: int, plan: Plan) -> Blo
         labels = build_term(data.y, data.y_weights, plan.losses[1], "y", plan.threads)
         labels = replace(labels, row_lengths=plan.lengths[1])
         relations.append(Relation(("S", "B"), labels, plan.weight))
-    support = S = fixed = None
-    if data.support is not None:
-        support = check_support(as_matrix(data.support), "S_support", shape, dtype)
-    places = shape[0] * rank if support is None else int(support.sum())
+    given = {"S_support": as_matrix(data.support), "covariates": as_matrix(data.covariates)}
+    known = Known.of(X.shape, rank, dtype, **given)
+    known = known.roots() if plan.of_roots else known
+    support, S = known.moves({"S": padded_zeros(*shape, dtype)}).get("S"), None
+    places = int(known.support["S"].sum()) if known.support else shape[0] * rank
+    _, fixed = known.fixed.get("S", (None, None))
     if data.S is not None:
         S = check_factor(data.S, "init[0] (S)", shape, dtype, "samples x components")
         if not S.all():  # zeros of a given start stay
-            support = S > 0 if support is None else support & (S > 0)
-    if data.covariates is not None:
-        known = Known.of(X.shape, rank, dtype, covariates=as_matrix(data.covariates))
-        _, fixed = known.fixed["S"]
-        support = np.ones(shape, bool) if support is None else support
-        support[:, rank - fixed.shape[1] :] = False
-        fixed = np.sqrt(fixed) if plan.of_roots else fixed
-    stored = None if support is None else bits_of(padded(support, dtype) > 0)
+            positive = bits_of(padded(S, dtype) > 0)
+            support = positive if support is None else support & positive
     further = plan.penalties, plan.elsewhere, not plan.of_roots
-    return Block(key, first, relations, stored, places, rank, dtype, S, fixed, *further)
+    return Block(key, first, relations, support, places, rank, dtype, S, fixed, *further)
 
 
 def adapt(block: Block, gaps: Sequence[float], weight: float) -> Block:
