@@ -97,17 +97,23 @@ def check_factor(
     return array
 
 
+def check_numbers(values: ArrayLike, name: str, dtype: DTypeLike, **checks: Any) -> Array:
+    """Return an array of finite numbers, nonnegative unless `checks` allow others."""
+    array = as_array(values, name)
+    require_real(array.dtype, name)
+    with np.errstate(over="ignore"):  # infinity is refused
+        array = array.astype(dtype)
+    check_entries(array, name, **checks)
+    return array
+
+
 def check_vector(
     values: ArrayLike, name: str, length: int, dtype: DTypeLike, *, limited: bool = True
 ) -> Array:
     """Return finite nonnegative weights of a given length, which may be huge unless `limited`."""
-    vector = as_array(values, name)
-    require_real(vector.dtype, name)
+    vector = check_numbers(values, name, dtype, limited=limited)
     if vector.shape != (length,):
         raise ValueError(f"{name} has shape {vector.shape}; expected ({length},).")
-    with np.errstate(over="ignore"):  # infinity is refused
-        vector = vector.astype(dtype)
-    check_entries(vector, name, limited=limited)
     return vector
 
 

@@ -349,7 +349,6 @@ def tensor_components(
     shown = np.argsort(-shares, kind="stable")[:count].tolist()
     names: list[Sequence[object]] = [range(len(F)) for F in factors]
     largest: dict[int, list[list[int]]] = {}  # by mode of this kind: entries by component
-    room, widths = {}, [_PANEL] * n_modes
     for mode, F in enumerate(factors):
         if mode in entries:
             names[mode] = style.check_names(entries[mode], f"entry_names[{mode}]", len(F), "entry")
@@ -357,21 +356,20 @@ def tensor_components(
         kind = kind_of.setdefault(mode, "bars" if len(F) <= _FEW else long)
         if check_option(kind, f"kinds[{mode}]", _KINDS) == "largest":
             orders = [np.argsort(-F[:, q], kind="stable")[:n_terms] for q in shown]
-            tops = [k[F[k, q] > 0].tolist() for q, k in zip(shown, orders, strict=True)]
-            drawn_names = [style.plain(names[mode][k], 200) for some in tops for k in some]
-            largest[mode], room[mode] = tops, min(_NAMES, style.text_width(drawn_names, _TEXT))
-            widths[mode] = _PANEL / 2 + room[mode] + 0.1
+            pairs = zip(shown, orders, strict=True)
+            largest[mode] = [k[F[k, q] > 0].tolist() for q, k in pairs]
     bars = max((len(some) for tops in largest.values() for some in tops), default=0)
     height = max(_ROW, _NAMED_BAR * bars + 0.2)
-    drawn = style.figure(sum(widths) + 1.3, height * count + 0.7 + 0.3 * (title is not None))
-    grid = drawn.subplots(count, n_modes, squeeze=False, width_ratios=widths)
+    width = _PANEL * n_modes + _NAMES / 2 * len(largest) + 1.3
+    drawn = style.figure(width, height * count + 0.7 + 0.3 * (title is not None))
+    grid = drawn.subplots(count, n_modes, squeeze=False)
     for (row, mode), axes in np.ndenumerate(grid):
         q, F = shown[row], factors[mode]
         if row == 0:
             axes.set_title(style.plain(mode_names[mode], 30), color=style.INK, fontsize=10)
         if mode in largest:
             some = largest[mode][row]
-            terms = [style.fitted(names[mode][k], room[mode], _TEXT) for k in some]
+            terms = [style.fitted(names[mode][k], _NAMES, _TEXT) for k in some]
             _draw_bars(axes, F[some, q], terms, bars)
             continue
         _draw_entries(axes, F[:, q], names[mode], bars=kind_of[mode] == "bars")

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._common.arrays import Array
-from .._data.border import check_integer, check_option
+from .._data.border import check_integer, check_numbers, check_option
 from .._topics import numbered_names
 from . import _style as style
 from ._tables import draw_cells, name_rows, table_axes
@@ -65,9 +65,11 @@ def objective_curve(
             )
         if not len(values):
             raise ValueError("fits has a fit without objective values; there is nothing to draw.")
-        curves.append(style.check_finite(values, "objective"))
-        if curves[-1].ndim != 2 or curves[-1].shape[1] != 2:
-            raise ValueError(f"fits has pairs of shape {curves[-1].shape}; expected (k, 2).")
+        free = {"allow_negative": True, "limited": False}
+        pairs = check_numbers(values, "objective", np.float64, **free)
+        if pairs.ndim != 2 or pairs.shape[1] != 2:
+            raise ValueError(f"fits has pairs of shape {pairs.shape}; expected (k, 2).")
+        curves.append(pairs)
     drawn, axes = style.axes_or_new(ax, 6.0, 3.4, title)
     lines = []
     for number, pairs in enumerate(curves):
@@ -130,7 +132,7 @@ def singular_values(
     >>> drawn.axes[0].get_yscale()
     'log'
     """
-    sigma = style.check_finite(values, "values", allow_negative=False)
+    sigma = check_numbers(values, "values", np.float64, limited=False)
     if sigma.ndim != 1 or not sigma.size:
         raise ValueError(f"values must be a vector that is not empty; got shape {sigma.shape}.")
     if rank is not None and not 1 <= rank <= len(sigma):
@@ -222,9 +224,8 @@ def topics_over_time(
             f"model must be a fitted DynamicTopics or TopicsOverTime; got {model!r:.60}."
         )
     names = numbered_names(model.topics(feature_names, n_terms))
-    chosen = list(range(len(names)))
-    if topics is not None:
-        chosen = [check_integer(k, "a topic of topics", 0, len(names) - 1) for k in topics]
+    numbers = range(len(names)) if topics is None else topics
+    chosen = [check_integer(k, "a topic of topics", 0, len(names) - 1) for k in numbers]
     if not chosen:
         raise ValueError("topics is empty; name the topics to draw, or leave it out for all.")
     values, starts, sizes = (getattr(model, part) for part in parts)
