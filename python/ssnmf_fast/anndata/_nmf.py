@@ -394,8 +394,6 @@ def choose_rank(
     ----------
     ranks : iterable of int
         Ranks to try.
-    key_added : str
-        Name of the results in `uns`.
     random_state : None, int, Generator or RandomState
         Seed of the held-out entries and of the starts.
     **options

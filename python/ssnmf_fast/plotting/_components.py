@@ -9,7 +9,7 @@ import numpy as np
 
 from .._common.arrays import Array
 from .._common.text import short
-from .._data.border import check_integer, check_option, check_real, check_vector
+from .._data.border import check_integer, check_numbers, check_option, check_real, check_vector
 from .._data.tensors import check_mode
 from .._topics import Topics, divide_by_sums, real_terms
 from ..metrics._tensors import check_cp_model
@@ -76,11 +76,7 @@ def term_bars(
     if not len(topics):
         raise ValueError("topics is empty; expected at least one topic.")
     for topic in topics:
-        if not all(np.isfinite(weight) and weight >= 0 for weight in topic.weights):
-            raise ValueError(
-                f"topics: weights of topic {topic.topic} must be finite and >= 0; got "
-                f"{topic.weights}."
-            )
+        check_numbers(topic.weights, f"weights of topic {topic.topic}", np.float64, limited=False)
     # Terms of weight 0 have no bar.
     longest = max(1, *(len(real_terms(topic)) for topic in topics))
     n_terms = min(check_integer(n_terms, "n_terms", 1), longest)

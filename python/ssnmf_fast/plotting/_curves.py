@@ -65,8 +65,7 @@ def objective_curve(
             )
         if not len(values):
             raise ValueError("fits has a fit without objective values; there is nothing to draw.")
-        free = {"allow_negative": True, "limited": False}
-        pairs = check_numbers(values, "objective", np.float64, **free)
+        pairs = check_numbers(values, "objective", np.float64, allow_negative=True, limited=False)
         if pairs.ndim != 2 or pairs.shape[1] != 2:
             raise ValueError(f"fits has pairs of shape {pairs.shape}; expected (k, 2).")
         curves.append(pairs)

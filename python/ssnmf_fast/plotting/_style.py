@@ -100,6 +100,9 @@ consensus : Consensus
 topics : Topics or sequence of str, length r, optional
     Names of the topics; for a result of :meth:`~ssnmf_fast.NMF.topics`, the five largest terms.
     By default the numbers of the topics, or their names in the model.
+sort : bool
+    Whether to put topics with the same largest class next to each other, in the order of the
+    classes, and topics without any class last.
 darkest : float, above 0 to 1, optional
     Share from which cells have the darkest color; set it to compare several maps.  By default a
     round number that no share exceeds.

@@ -167,9 +167,6 @@ def representation_map(
         Class of each sample; samples without a label come last.  At least one sample needs a label.
     class_names : sequence, length k, optional
         Names of the classes, in their sorted order; by default those in `y`.
-    sort : bool
-        Whether to put topics with the same largest class next to each other, in the order of the
-        classes.
     max_rows : int, at least 1
         If there are more samples, rows are means of several samples of a class; each class has at
         least one row.

@@ -64,9 +64,6 @@ def class_map(
         them, and `y`.
     y : array_like, shape (n,) or (n, k), optional
         Their classes, or an indicator matrix of several labels, as in :func:`label_map`.
-    sort : bool
-        Whether to put topics with the same largest class next to each other, in the order of the
-        classes, and topics without any class last.
 
     Notes
     -----
