@@ -88,24 +88,20 @@ def _fit_on_workers(
 ) -> Iterator[Start]:
     """Yield the starts in order; all tasks are submitted at once."""
     shared = _Shared(X.matrix, rows, {**recipe.fitting, "n_threads": threads})
-    started: dict[int, Future] = {}
+    left, started = list(seeds), list[Future]()
 
-    def begin(number: int) -> None:
+    def begin() -> None:
         """Submit unfinished starts; send the data again, which a lost worker may have had."""
         (sent,) = scatter(client, [shared], ())[""]
-        for later in range(number, len(seeds)):
-            started[later] = client.submit(_fit, sent, seeds[later], pure=False)
-
-    def take(number: int) -> Any:
-        return result_of(client, started[number])
+        started[:] = client.map(_fit, [sent] * len(left), left, pure=False)
 
     try:
-        retry(client, partial(begin, 0))
-        for number in range(len(seeds)):
-            yield retry(client, partial(take, number), partial(begin, number))
-            del started[number]
+        retry(client, begin)
+        while left:
+            yield retry(client, lambda: result_of(client, started[0]), begin)
+            del left[0], started[0]
     finally:
-        cancel(client, [*started.values()])
+        cancel(client, started)
 
 
 @dataclass(frozen=True)

@@ -23,9 +23,9 @@ from distributed import Client, Future
 from .._common.arrays import Array, Matrix
 from .._common.warn import warn_user
 from .._data.arrays import check_dtype
-from .._data.border import CleanMatrix, check_data, check_integer, check_matrix
+from .._data.border import CleanMatrix, check_data, check_integer
 from .._data.csr_file import CsrFile, open_csr
-from .._solver.build import as_weights, sparse_labels
+from .._solver.build import as_weights, check_rows, sparse_labels
 from .._solver.terms import values_of
 from .._solver.weights import Weights
 from ._cluster import check_client, result_of
@@ -94,10 +94,8 @@ def _check_block(
     clean = CleanMatrix(X.X) if isinstance(X, BlockInput) else as_matrix(X)
     checked = check_data(clean, threads, dtype)
     if "y" in parts:
-        y = check_matrix(as_matrix(parts["y"]), "y", dtype=checked.dtype, ordinary=True)
-        if y.shape[0] != checked.shape[0]:
-            rows = f"got {y.shape[0]} rows, but X has {checked.shape[0]}"
-            raise ValueError(f"y must have the rows of X; {rows}.")
+        wanted = checked.dtype, checked.shape[0], "sample of X"
+        y = check_rows(as_matrix(parts["y"]), "y", *wanted, ordinary=True)
         parts["y"] = sparse_labels(y)
     of_weights = {name: weights_of(w) for name, w in parts.items() if name.endswith("weights")}
     return BlockInput(checked, **parts | of_weights)

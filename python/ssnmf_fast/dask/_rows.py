@@ -83,9 +83,9 @@ class Rows:
     number: int = 0  # of the last step
     sums: dict[str, Any] = field(default_factory=dict)  # of the last update
     workspaces: Workspaces = field(default_factory=dict)
-    # The next extrapolation: the step, whether S stays positive, and the rows after it.
-    ahead: tuple[float, bool, Array] | None = None
-    spare: list[Array] = field(default_factory=list)  # arrays as large as S for reuse
+    # The next extrapolation: the step and whether S stays positive; the rows after it are `moved`.
+    ahead: tuple[float, bool] | None = None
+    moved: Array | None = None
     # A cancelled task may still run; rows may only be pickled between tasks.
     lock: Any = field(default_factory=Lock, repr=False)
 
@@ -98,50 +98,40 @@ class Rows:
     def extrapolate(self, step: float, positive: bool) -> None:
         """Extrapolate the last move of the rows; three arrays take turns."""
         moved, before = self.ahead_by(step, positive), self.earlier()
-        self.S, self.before, self.ahead = moved, self.S, None
-        self.spare.append(before)
+        self.S, self.before, self.moved, self.ahead = moved, self.S, before, None
 
     def ahead_by(self, step: float, positive: bool, threads: int = 1) -> Array:
         """Return the extrapolated rows without moving."""
-        if self.ahead is None or self.ahead[:2] != (step, positive):
-            before = self.earlier()
-            self.forget_ahead()
-            now = self.spare.pop() if self.spare else aligned_zeros(before.shape, before.dtype)
-            np.copyto(now, before)
-            moved = self.S
-            kernels.extrapolate(moved, now, step, positive, threads)
-            self.S, self.ahead = now, (step, positive, moved)
-        return self.ahead[2]
-
-    def forget_ahead(self) -> None:
-        """Forget the extrapolated rows before another change."""
-        if self.ahead is not None:
-            self.spare.append(self.ahead[2])
-            self.ahead = None
+        if self.moved is None or self.ahead != (step, positive):
+            now = aligned_zeros(self.S.shape, self.S.dtype) if self.moved is None else self.moved
+            np.copyto(now, self.earlier())
+            kernels.extrapolate(self.S, now, step, positive, threads)
+            self.S, self.moved, self.ahead = now, self.S, (step, positive)
+        return self.moved
 
     def restore(self) -> None:
         """Restore the rows of the previous iteration."""
-        self.forget_ahead()
+        self.ahead = None
         np.copyto(self.S, self.earlier())
 
     def scale(self, scales: Array) -> None:
         """Multiply components by numbers; forget earlier rows."""
-        self.forget_ahead()
+        self.ahead = None
         self.S[:, : len(scales)] *= scales.astype(self.S.dtype)
         self.before = None
 
     def shift(self, exponents: Array) -> None:
-        self.forget_ahead()
+        self.ahead = None
         np.ldexp(self.S, exponents, out=self.S)
         if self.before is not None:
             np.ldexp(self.before, exponents, out=self.before)
 
     def __getstate__(self) -> dict[str, Any]:
-        here = ("workspaces", "ahead", "spare", "lock")
+        here = ("workspaces", "ahead", "moved", "lock")
         return {name: v for name, v in vars(self).items() if name not in here}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state, workspaces={}, ahead=None, spare=[], lock=Lock())
+        vars(self).update(state, workspaces={}, ahead=None, moved=None, lock=Lock())
         self.S = aligned_copy(self.S)
         self.before = None if self.before is None else aligned_copy(self.before)
         if self.posterior is not None:
@@ -356,7 +346,7 @@ class RowStep(Step):
         where = self.ahead and Momentum(rows.earlier(), *self.ahead)
         if moves:
             if self.rule is not None:
-                rows.forget_ahead()
+                rows.ahead = None
                 problem.update_rows(self.rule, where)
                 rows.sums = {}
                 if all(relation.term.loss.quadratic for relation in block.relations):
