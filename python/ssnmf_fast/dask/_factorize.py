@@ -178,18 +178,16 @@ def factorize(
             A = check_factor(A, "init[1] (A)", shape, data.dtype, "components x features")
             A, scales = known.restore("A", A.T).T, np.ones(rank)
             means = np.ones(rank) if S is None else fit.begin()[0]
-        if data.n_labels is not None:
-            if B is None:
-                B = rng.random((rank, data.n_labels))
-                B *= starts.ratio(fit.mean("Y"), float(means @ B.mean(axis=1)))
-            else:
-                shape = rank, data.n_labels
-                B = check_factor(B, "init[2] (B)", shape, data.dtype, "components x labels")
+        if B is not None and data.n_labels is not None:
+            shape = rank, data.n_labels
+            B = check_factor(B, "init[2] (B)", shape, data.dtype, "components x labels")
+        elif data.n_labels is not None:
+            B = rng.random((rank, data.n_labels))
+            B *= starts.ratio(fit.mean("Y"), float(means @ B.mean(axis=1)))
         C = None if features is None else starts.start_B(A.T, features, rng).astype(data.dtype)
         factors = pad_factors(np.zeros((0, rank), data.dtype), A, B, C)
         zeros = {} if named else starts.zeros_that_stay(factors, rank)
-        moves = known.moves(factors)
-        zeros |= {name: T & zeros.get(name, T) for name, T in moves.items()}
+        zeros |= {name: T & zeros.get(name, T) for name, T in known.moves(factors).items()}
         local = [] if features is None else [Relation(("A", "C"), features, of_features or 0.0)]
         balances = weight is None and data.n_labels is not None
         if balances or (local and of_features is None):

@@ -223,9 +223,7 @@ class Plan:
 def build(data: BlockInput, key: tuple[str, int], first: int, plan: Plan) -> Block:
     """Return a block for a fit; `first` is the number of its first row in all data."""
     X, dtype, rank = data.X, data.X.dtype, plan.rank
-    shape = X.shape[0], rank
-    if plan.of_roots:
-        X = starts.roots(X)
+    X, shape = starts.roots(X) if plan.of_roots else X, (X.shape[0], rank)
     loss = FROBENIUS if plan.of_roots else plan.losses[0]
     term = build_term(X, data.X_weights, loss, "X", plan.threads)
     relations = [Relation(("S", "A"), replace(term, row_lengths=plan.lengths[0]))]
@@ -262,15 +260,12 @@ Draw: TypeAlias = tuple[Mapping[str, Any], float]  # the state of a generator, a
 
 def begin(block: Block, start: Draw | Array | None) -> BlockStatistics:
     """Set rows to their start; return sums of columns, with and without the support."""
-    S = padded_zeros(block.n_rows, block.rank, block.dtype)
-    if block.start is not None:
-        S[:, : block.rank] = block.start
-    elif isinstance(start, tuple):
+    rows: Any = start if block.start is None else block.start
+    if isinstance(rows, tuple):
         bits = np.random.PCG64()
-        bits.state, scale = start  # type: ignore[assignment]
-        S[:, : block.rank] = scale * np.random.Generator(bits).random((block.n_rows, block.rank))
-    else:
-        S[:, : block.rank] = start
+        bits.state, scale = rows
+        rows = scale * np.random.Generator(bits).random((block.n_rows, block.rank))
+    S = padded(rows, block.dtype)
     sums = {"unbound": S.sum(axis=0, dtype=np.float64)[: block.rank]}
     block.restrict(S)
     sums["columns"] = S.sum(axis=0, dtype=np.float64)[: block.rank]
