@@ -221,13 +221,13 @@ def check_matrix(
 
 def check_data(X: DataLike | CleanMatrix, n_threads: int, dtype: Any = None) -> Any:
     dtype = check_dtype(dtype)
-    clean = X.matrix if isinstance(X, CleanMatrix) else X if isinstance(X, OnDisk) else None
-    if clean is not None and dtype in (None, clean.dtype):
-        return clean
-    if isinstance(clean, OnDisk):
-        return clean.as_type(dtype)
-    X = X if clean is None else clean
-    return check_matrix(X, "X", dtype=dtype, ordinary=True, n_threads=n_threads)
+    clean = isinstance(X, (CleanMatrix, OnDisk))
+    matrix: Any = X.matrix if isinstance(X, CleanMatrix) else X
+    if clean and dtype in (None, matrix.dtype):
+        return matrix
+    if isinstance(matrix, OnDisk):
+        return matrix.as_type(dtype)
+    return check_matrix(matrix, "X", dtype=dtype, ordinary=True, n_threads=n_threads)
 
 
 def check_entries(
@@ -312,12 +312,11 @@ _SIDES: dict[str, tuple[int | None, int | None]] = {
     **dict.fromkeys(("X_weights", "observed"), (0, 1)),
     "feature_labels": (1, None),
 }
-_AXES = ("index", "columns")
 
 
 def labels_of(table: Any) -> Labels:
     frame = hasattr(table, "iloc") or hasattr(table, "__dataframe__")
-    return tuple(getattr(table, side, None) if frame else None for side in _AXES)
+    return tuple(getattr(table, side, None) if frame else None for side in ("index", "columns"))
 
 
 def by_name(X: Any, own: Labels | None = None, /, **tables: Any) -> dict[str, Any]:

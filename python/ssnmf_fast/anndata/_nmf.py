@@ -363,12 +363,10 @@ def consensus(
     with _source.collected(data.source, genes, memory, temporary_folder, scaled) as sized:
         scores = result.scores_of(sized)
         if cnmf_folder is not None:
-            names = adata.var_names.astype(str)
-            tables: dict[str, Any] = {"feature_names": names[data.genes]}
-            tables["sample_names"] = adata.obs_names.astype(str)
-            if not isinstance(sized, CsrFile):
-                tables |= {"tpm": sized, "tpm_names": names}
-            result.to_cnmf(cnmf_folder, cnmf_name, **tables)
+            names, cells = adata.var_names.astype(str), adata.obs_names.astype(str)
+            tables: dict[str, Any] = {"feature_names": names[data.genes], "sample_names": cells}
+            whole = {} if isinstance(sized, CsrFile) else {"tpm": sized, "tpm_names": names}
+            result.to_cnmf(cnmf_folder, cnmf_name, **tables, **whole)
     adata.varm[f"{key_added}_scores"] = scores.T.astype(np.float32)
     return result
 

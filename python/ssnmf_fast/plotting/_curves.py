@@ -93,13 +93,11 @@ def _fit_values(axes: Axes, curves: list[Array]) -> None:
     high = float(later.max()) if above else high
     if low > 0 and high / 10 > low:
         style.logarithmic(axes)
-        margin = (high / low) ** 0.06
-        limits = low / margin, high * margin
-    else:
-        margin = 0.06 * (high - low)
-        limits = low - margin, high + margin
     if above or below:
-        axes.set_ylim(limits)
+        scale = axes.yaxis.get_transform()
+        begin, end = scale.transform(np.array([low, high]))
+        margin = 0.06 * (end - begin)
+        axes.set_ylim(*scale.inverted().transform(np.array([begin - margin, end + margin])))
     # First values outside are written next to where the curves enter.
     enters = max(float(pairs[min(1, len(pairs) - 1), 0]) for pairs in curves)
     left = enters > float(np.mean(axes.get_xlim()))
