@@ -65,7 +65,7 @@ def test_arrays_take_turns_as_if_each_had_its_own(changes):
         if name == "update":
             new = np.random.default_rng(arguments).random((5, 8))
             rows.earlier()
-            rows.forget_ahead()
+            rows.ahead = None
             rows.S[...] = plain.S[...] = new
         elif name == "move":  # with their block to another worker
             rows = pickle.loads(pickle.dumps(rows, protocol=5))
@@ -74,7 +74,7 @@ def test_arrays_take_turns_as_if_each_had_its_own(changes):
             np.testing.assert_array_equal(found, expected)
         np.testing.assert_array_equal(rows.S, plain.S)
         np.testing.assert_array_equal(rows.earlier(), plain.before)
-        arrays = [rows.S, rows.before, *rows.spare, *([] if rows.ahead is None else rows.ahead[2:])]
+        arrays = [rows.S, rows.before, *([] if rows.moved is None else [rows.moved])]
         assert len({id(F) for F in arrays}) == len(arrays) <= 3
 
 
@@ -85,7 +85,7 @@ def test_what_rows_were_is_kept_for_momentum_alone(loss, n_arrays):
 
     def look(state):
         for rows in _rows.ROWS.values():
-            arrays = [rows.S, rows.before, *rows.spare, rows.ahead and rows.ahead[2]]
+            arrays = [rows.S, rows.before, rows.moved]
             seen.append({F.ctypes.data for F in arrays if F is not None})
 
     options = {"processes": False, "dashboard_address": ":0"}

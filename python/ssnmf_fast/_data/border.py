@@ -97,17 +97,23 @@ def check_factor(
     return array
 
 
+def check_numbers(values: ArrayLike, name: str, dtype: DTypeLike, **checks: Any) -> Array:
+    """Return an array of finite numbers, nonnegative unless `checks` allow others."""
+    array = as_array(values, name)
+    require_real(array.dtype, name)
+    with np.errstate(over="ignore"):  # infinity is refused
+        array = array.astype(dtype)
+    check_entries(array, name, **checks)
+    return array
+
+
 def check_vector(
     values: ArrayLike, name: str, length: int, dtype: DTypeLike, *, limited: bool = True
 ) -> Array:
     """Return finite nonnegative weights of a given length, which may be huge unless `limited`."""
-    vector = as_array(values, name)
-    require_real(vector.dtype, name)
+    vector = check_numbers(values, name, dtype, limited=limited)
     if vector.shape != (length,):
         raise ValueError(f"{name} has shape {vector.shape}; expected ({length},).")
-    with np.errstate(over="ignore"):  # infinity is refused
-        vector = vector.astype(dtype)
-    check_entries(vector, name, limited=limited)
     return vector
 
 
@@ -215,13 +221,13 @@ def check_matrix(
 
 def check_data(X: DataLike | CleanMatrix, n_threads: int, dtype: Any = None) -> Any:
     dtype = check_dtype(dtype)
-    clean = X.matrix if isinstance(X, CleanMatrix) else X if isinstance(X, OnDisk) else None
-    if clean is not None and dtype in (None, clean.dtype):
-        return clean
-    if isinstance(clean, OnDisk):
-        return clean.as_type(dtype)
-    X = X if clean is None else clean
-    return check_matrix(X, "X", dtype=dtype, ordinary=True, n_threads=n_threads)
+    clean = isinstance(X, (CleanMatrix, OnDisk))
+    matrix: Any = X.matrix if isinstance(X, CleanMatrix) else X
+    if clean and dtype in (None, matrix.dtype):
+        return matrix
+    if isinstance(matrix, OnDisk):
+        return matrix.as_type(dtype)
+    return check_matrix(matrix, "X", dtype=dtype, ordinary=True, n_threads=n_threads)
 
 
 def check_entries(
@@ -306,12 +312,11 @@ _SIDES: dict[str, tuple[int | None, int | None]] = {
     **dict.fromkeys(("X_weights", "observed"), (0, 1)),
     "feature_labels": (1, None),
 }
-_AXES = ("index", "columns")
 
 
 def labels_of(table: Any) -> Labels:
     frame = hasattr(table, "iloc") or hasattr(table, "__dataframe__")
-    return tuple(getattr(table, side, None) if frame else None for side in _AXES)
+    return tuple(getattr(table, side, None) if frame else None for side in ("index", "columns"))
 
 
 def by_name(X: Any, own: Labels | None = None, /, **tables: Any) -> dict[str, Any]:

@@ -108,8 +108,7 @@ def map_to(
     if missing:
         counts = f"{len(missing)} of the {len(places)} genes of the reference"
         warn_user(f"adata lacks {counts}, which are left out: {listed(missing)}.", UserWarning)
-    columns = np.flatnonzero(places >= 0)
-    columns = columns[np.argsort(places[columns])]  # numbers of genes rise in adata
+    columns = np.argsort(places)[len(missing) :]  # numbers of genes rise in adata
     A, places = A[:, columns], places[columns]
     scales = scales[columns] if scale == "reference" and scales is not None else None
     if scale == "own":

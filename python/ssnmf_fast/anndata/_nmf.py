@@ -98,7 +98,7 @@ def nmf(
     >>> adata.obsm["X_nmf"].shape, adata.varm["nmf"].shape
     ((100, 4), (30, 4))
     """
-    _source.require_annotated(adata, "adata")
+    _source.require_own(adata, key_added)
     rank = check_integer(n_components, "n_components", 1)
     if gene_sets is not None and batch_key is not None:
         raise ValueError("gene_sets and batch_key cannot be given together; leave out one of them.")
@@ -107,10 +107,10 @@ def nmf(
     batches = None if batch_key is None else _batches_of(adata, batch_key)
     of_batches = [] if batches is None else [str(name) for name in batches.categories]
     sets = None if gene_sets is None else _known_sets(adata, gene_sets, rank)
-    _source.require_own(adata, key_added)
     adata = _source.writable(adata, copy)
     given: dict[str, Any] = {"loss": loss, "solver": solver, "max_iter": max_iter, "tol": tol}
-    parameters = {"n_components": rank, **given, **plain_parameters(batch_key=batch_key)}
+    plain = plain_parameters(batch_key=batch_key, random_state=random_state)
+    parameters = {"n_components": rank, **given, **plain}
     given |= {"random_state": random_state, "n_threads": n_threads, "verbose": verbose}
     selection = layer, use_highly_variable, mask_var, scale, memory, temporary_folder
     also = [gene for each in (sets or {}).values() for gene in each]
@@ -131,7 +131,6 @@ def nmf(
             given |= {"membership": "mixed", "feature_names": adata.var_names[data.genes]}
             model = SeededTopics(sets, n_free_topics=rank - len(sets), **given).fit(data.X)
     factors = model.representation_, model.components_
-    parameters |= plain_parameters(random_state=random_state)
     facts = {"objective": float(model.objective_[-1][1]), "n_iter": int(model.n_iter_)}
     _write_programs(adata, key_added, factors, data, parameters, names, of_batches, **facts)
     return adata if copy else None
@@ -347,7 +346,6 @@ def consensus(
     rank = check_integer(n_components, "n_components", 1)
     selection = layer, use_highly_variable, mask_var, scale, memory, temporary_folder
     check_file_name(cnmf_name, "cnmf_name")
-    _source.require_annotated(adata, "adata")
     _source.require_own(adata, key_added)
     with selected_data(adata, *selection) as data:
         factors = _source.factors_of_size(data.source)  # this checks all genes
@@ -365,12 +363,10 @@ def consensus(
     with _source.collected(data.source, genes, memory, temporary_folder, scaled) as sized:
         scores = result.scores_of(sized)
         if cnmf_folder is not None:
-            names = adata.var_names.astype(str)
-            tables: dict[str, Any] = {"feature_names": names[data.genes]}
-            tables["sample_names"] = adata.obs_names.astype(str)
-            if not isinstance(sized, CsrFile):
-                tables |= {"tpm": sized, "tpm_names": names}
-            result.to_cnmf(cnmf_folder, cnmf_name, **tables)
+            names, cells = adata.var_names.astype(str), adata.obs_names.astype(str)
+            tables: dict[str, Any] = {"feature_names": names[data.genes], "sample_names": cells}
+            whole = {} if isinstance(sized, CsrFile) else {"tpm": sized, "tpm_names": names}
+            result.to_cnmf(cnmf_folder, cnmf_name, **tables, **whole)
     adata.varm[f"{key_added}_scores"] = scores.T.astype(np.float32)
     return result
 
@@ -396,8 +392,6 @@ def choose_rank(
     ----------
     ranks : iterable of int
         Ranks to try.
-    key_added : str
-        Name of the results in `uns`.
     random_state : None, int, Generator or RandomState
         Seed of the held-out entries and of the starts.
     **options
@@ -430,7 +424,6 @@ def choose_rank(
     3
     """
     selection = layer, use_highly_variable, mask_var, scale, memory, temporary_folder
-    _source.require_annotated(adata, "adata")
     _source.require_own(adata, key_added)
     with selected_data(adata, *selection) as data:
         if isinstance(data.X, CsrFile) and options.get("criterion") != "stability":
@@ -440,7 +433,7 @@ def choose_rank(
                 " Give more memory, or some of the cells, such as adata[::10].to_memory()."
             )
         choice = choose_rank_of(data.X, ranks, random_state=random_state, **options)
-    about = {name: getattr(choice, name) for name in ("rank", "means", "standard_errors")}
-    about |= {"criterion": choice.criterion, "ranks": np.array(choice.ranks)}
-    _source.write_about(adata, key_added, **about)
+    names = ("rank", "means", "standard_errors", "criterion")
+    about = {name: getattr(choice, name) for name in names}
+    _source.write_about(adata, key_added, **about, ranks=np.array(choice.ranks))
     return choice

@@ -165,16 +165,13 @@ def read_matrix(
     memory = check_integer(memory, "memory", 1)
     n = source.matrix.shape[0]
 
-    def divided(block: sp.csr_array) -> sp.csr_array:
-        values = block.data if scales is None else block.data / scales[block.indices]
-        return with_values(block, values.astype(source.dtype, copy=False))
+    def divided(block: Any) -> Any:
+        if scales is None or not sp.issparse(block):
+            return block if scales is None else (block / scales).astype(block.dtype)
+        return with_values(block, (block.data / scales[block.indices]).astype(block.dtype))
 
     if source.in_memory:
-        X = source.checked(source.matrix, genes)
-        if scales is None:
-            yield X
-        else:
-            yield divided(X) if sp.issparse(X) else (X / scales).astype(X.dtype)
+        yield divided(source.checked(source.matrix, genes))
     elif source.format is None and n * len(genes) * source.dtype.itemsize <= memory:
         dense = np.empty((n, len(genes)), source.dtype)
         for piece in source.pieces(genes):
@@ -260,6 +257,7 @@ def gene_numbers(adata: AnnData, genes: Iterable[str], where: str) -> Array:
 
 def require_own(adata: AnnData, key: str) -> None:
     """Raise ValueError if the results of a key would replace those of another tool."""
+    require_annotated(adata, "adata")
     places = ("obsm", f"X_{key}"), ("varm", key), ("uns", key)
     taken = [f"{part}[{name!r}]" for part, name in places if name in getattr(adata, part)]
     about = adata.uns.get(key)
@@ -286,13 +284,13 @@ class Moments:
     """Means and variances of genes over cells, from pieces of rows or columns."""
 
     def __init__(self, n_genes: int) -> None:
-        self.mean, self.variance, self._n = np.zeros((3, n_genes))
+        self._moments = np.zeros((3, n_genes))
+        self.mean, self.variance, self._n = self._moments
 
     def add(self, genes: slice, values: sp.csr_array) -> None:
-        before = self.mean[genes], self.variance[genes], self._n[genes]
-        options = dict(zip(("last_mean", "last_var", "last_n"), before, strict=True))
-        after = incr_mean_variance_axis(values.astype(np.float64), axis=0, **options)
-        self.mean[genes], self.variance[genes], self._n[genes] = after
+        before = zip(("last_mean", "last_var", "last_n"), self._moments[:, genes], strict=True)
+        after = incr_mean_variance_axis(values.astype(np.float64), axis=0, **dict(before))
+        self._moments[:, genes] = after
 
     def deviations(self) -> Array:
         """Return sample standard deviations, 1 for constant genes."""

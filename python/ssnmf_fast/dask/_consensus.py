@@ -71,11 +71,10 @@ def consensus(
         raise TypeError("consensus on a cluster has no argument n_jobs: each start is a task.")
     bound = signature(consensus_in_memory).bind(X, n_components, n_threads=n_threads, **options)
     bound.apply_defaults()
-    settings = dict(bound.arguments)
-    observed = settings["folder"], n_threads, settings["verbose"]
-    for name in ("X", "n_jobs", "n_threads", "folder", "verbose"):
-        del settings[name]
-    recipe = Recipe(**settings)
+    given = bound.arguments
+    others = ("X", "n_jobs", "n_threads", "folder", "verbose")
+    recipe = Recipe(**{name: each for name, each in given.items() if name not in others})
+    observed = given["folder"], n_threads, given["verbose"]
     client = check_client(client)
     fits = partial(_fit_on_workers, client, count_threads(n_threads))
     with note_interrupts():
@@ -89,25 +88,20 @@ def _fit_on_workers(
 ) -> Iterator[Start]:
     """Yield the starts in order; all tasks are submitted at once."""
     shared = _Shared(X.matrix, rows, {**recipe.fitting, "n_threads": threads})
-    started: dict[int, Future] = {}
+    left, started = list(seeds), list[Future]()
 
-    def begin(number: int) -> None:
+    def begin() -> None:
         """Submit unfinished starts; send the data again, which a lost worker may have had."""
         (sent,) = scatter(client, [shared], ())[""]
-        for later in range(number, len(seeds)):
-            started[later] = client.submit(_fit, sent, seeds[later], pure=False)
-
-    def take(number: int) -> Start:
-        start: Start = result_of(client, started[number])
-        return start
+        started[:] = client.map(_fit, [sent] * len(left), left, pure=False)
 
     try:
-        retry(client, partial(begin, 0))
-        for number in range(len(seeds)):
-            yield retry(client, partial(take, number), partial(begin, number))
-            del started[number]
+        retry(client, begin)
+        while left:
+            yield retry(client, lambda: result_of(client, started[0]), begin)
+            del left[0], started[0]
     finally:
-        cancel(client, [*started.values()])
+        cancel(client, started)
 
 
 @dataclass(frozen=True)
@@ -120,11 +114,11 @@ class _Shared:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Restore from the network, where arrays may be misaligned, once per worker."""
-        matrix = state["matrix"]
+        matrix = as_matrix(state["matrix"])
         if sp.issparse(matrix):
-            parts = tuple(map(as_matrix, (matrix.data, matrix.indices, matrix.indptr)))
-            matrix = sp.csr_array(parts, shape=matrix.shape, copy=False)
-        vars(self).update(state, matrix=as_matrix(matrix), samples=as_matrix(state["samples"]))
+            parts = map(as_matrix, (matrix.data, matrix.indices, matrix.indptr))
+            matrix.data, matrix.indices, matrix.indptr = parts
+        vars(self).update(state, matrix=matrix, samples=as_matrix(state["samples"]))
 
 
 def _fit(shared: _Shared, seed: int) -> Start:

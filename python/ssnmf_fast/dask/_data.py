@@ -23,9 +23,9 @@ from distributed import Client, Future
 from .._common.arrays import Array, Matrix
 from .._common.warn import warn_user
 from .._data.arrays import check_dtype
-from .._data.border import CleanMatrix, check_data, check_integer, check_matrix
+from .._data.border import CleanMatrix, check_data, check_integer
 from .._data.csr_file import CsrFile, open_csr
-from .._solver.build import as_weights, sparse_labels
+from .._solver.build import as_weights, check_rows, sparse_labels
 from .._solver.terms import values_of
 from .._solver.weights import Weights
 from ._cluster import check_client, result_of
@@ -94,10 +94,8 @@ def _check_block(
     clean = CleanMatrix(X.X) if isinstance(X, BlockInput) else as_matrix(X)
     checked = check_data(clean, threads, dtype)
     if "y" in parts:
-        y = check_matrix(as_matrix(parts["y"]), "y", dtype=checked.dtype, ordinary=True)
-        if y.shape[0] != checked.shape[0]:
-            rows = f"got {y.shape[0]} rows, but X has {checked.shape[0]}"
-            raise ValueError(f"y must have the rows of X; {rows}.")
+        wanted = checked.dtype, checked.shape[0], "sample of X"
+        y = check_rows(as_matrix(parts["y"]), "y", *wanted, ordinary=True)
         parts["y"] = sparse_labels(y)
     of_weights = {name: weights_of(w) for name, w in parts.items() if name.endswith("weights")}
     return BlockInput(checked, **parts | of_weights)
@@ -174,12 +172,10 @@ class Data:
 
     def array(self, futures: Sequence[Future], width: int, dtype: np.dtype[Any]) -> da.Array:
         """Return blocks of rows as a dask array with the blocks of the data."""
-        present = iter(futures)
-        shapes = [(n, width) for n in self.rows]
-        made = (
-            da.from_delayed(next(present), s, dtype) if s[0] else da.empty(s, dtype) for s in shapes
-        )
-        return stacked([*made])
+        parts = dict(zip(self.positions, futures, strict=True))
+        empty = delayed(np.empty((0, width), dtype))
+        blocks = ((parts.get(number, empty), (n, width)) for number, n in enumerate(self.rows))
+        return stacked([da.from_delayed(*block, dtype) for block in blocks])
 
     def with_weights(self, X_weights: Any, n_threads: int | None) -> Data:
         if X_weights is None:
@@ -269,16 +265,12 @@ def _start_blocks(client: Client, X: Blocks, memory: int) -> tuple[list[Future],
         )
     if not blocks:
         raise ValueError("X must have at least one block of rows; got an empty list.")
-    lazy = [block for block in blocks if isinstance(block, Delayed)]
-    computed = iter(client.compute(lazy) if lazy else ())
-    futures = []
-    for number, block in enumerate(blocks):
-        if isinstance(block, Delayed):
-            block = next(computed)
-        elif isinstance(block, (str, Path)):  # the workers open files
+    lazy = any(isinstance(block, Delayed) for block in blocks)
+    futures: list[Any] = list(client.compute(blocks) if lazy else blocks)
+    for number, block in enumerate(futures):
+        if isinstance(block, (str, Path)):  # the workers open files
             task = with_title, f"block {number}", partial(open_csr, memory=memory), str(block)
-            block = client.submit(*task, pure=False)
-        futures.append(block)
+            futures[number] = client.submit(*task, pure=False)
     sizes = X.chunks[0] if isinstance(X, da.Array) else (np.nan,)
     if not np.isnan(sizes).any():
         return futures, [int(size) for size in sizes]

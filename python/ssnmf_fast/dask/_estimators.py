@@ -86,8 +86,7 @@ def lazy(method: Callable[..., Any]) -> Callable[..., Any]:
         empty = example.reshape(0, example.shape[1] if example.ndim == 2 else 1)
         arrays = [X] if X_weights is None else [X, _data.lazy_weights(X_weights, X.chunks[0])]
         call = delayed(getattr)(delayed(model, traverse=False), name)
-        chunks = X.chunks[0], empty.shape[1:]
-        options = {"meta": empty, "chunks": chunks}
+        options = {"meta": empty, "chunks": (X.chunks[0], empty.shape[1:])}
         result = da.map_blocks(_apply, *arrays, call=call, empty=empty, **options)
         return result if example.ndim == 2 else result[:, 0]
 

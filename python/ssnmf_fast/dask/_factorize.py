@@ -12,7 +12,9 @@ import numpy.typing as npt
 from distributed import Client
 
 from .._common.arrays import LossName, MatrixLike, Seed, Solver
+from .._common.docstrings import completing
 from .._data.border import check_factor, check_integer, require_memory, warn_of_rank
+from .._models.factorize import factorize as factorize_in_memory
 from .._persist.io import save
 from .._solver import starts
 from .._solver.build import (
@@ -40,6 +42,7 @@ from ._rows import losses as losses_of
 Callback: TypeAlias = Callable[[FitState], object]
 
 
+@completing(factorize_in_memory.__doc__ or "")
 def factorize(
     X: Blocks,
     y: ByRows | None = None,
@@ -84,12 +87,6 @@ def factorize(
         pydata/sparse arrays; or a list with a delayed object, a future or a path for each block.
         Paths are files for :func:`ssnmf_fast.io.open_csr`, which all workers must be able to open;
         they are read in every iteration.
-    y : array_like, scipy.sparse, dask.array.Array, shape (n, k), or list, optional
-        Supervision.  Arrays of all rows are cut like X.
-    n_components, loss, supervision_loss, supervision_weight, max_iter, tol, random_state, verbose
-        As in :func:`ssnmf_fast.factorize`.
-    X_weights, y_weights : None, array, or from :mod:`ssnmf_fast.weights`
-        Weights of the loss of each entry; they may contain dask arrays.  Not for data in files.
     solver : {"auto", "mm", "mu", "hals"}
         As in :func:`ssnmf_fast.factorize`.  Coordinate descent is used for Frobenius losses without
         weights or with ``weights.outer``; otherwise "hals" is "mm", and "auto" over-relaxed "mm".
@@ -105,9 +102,6 @@ def factorize(
         check; returning True stops the fit.  Its ``S`` is None.
     S_support, covariates : array_like, dask.array.Array, shape (n, any), or list, optional
         As in :func:`ssnmf_fast.factorize`.
-    A_support, fixed_components, feature_labels, feature_weight, penalties, dtype
-        As in :func:`ssnmf_fast.factorize`, but without penalties between rows of S (a graph,
-        smoothness over time).
     client : dask.distributed.Client, optional
         None means the current client.
     checkpoint : path, optional
@@ -122,13 +116,15 @@ def factorize(
 
     Raises
     ------
-    ValueError, TypeError
-        For bad input; the message names the block and the argument, and suggests a fix.
     RuntimeError
         If a task fails for another reason, or the scheduler no longer answers.
 
     Notes
     -----
+    Arguments with a row for each sample may be cut into blocks as X is, and arrays of all rows are
+    cut like X; weights may contain dask arrays, but are not for data in files.  Penalties between
+    rows of S (a graph, smoothness over time) are not supported.
+
     If a worker is lost, another worker loads its blocks and computes their rows of S from A and B.
     The objective may then rise slightly, once.
 
@@ -182,18 +178,16 @@ def factorize(
             A = check_factor(A, "init[1] (A)", shape, data.dtype, "components x features")
             A, scales = known.restore("A", A.T).T, np.ones(rank)
             means = np.ones(rank) if S is None else fit.begin()[0]
-        if data.n_labels is not None:
-            if B is None:
-                B = rng.random((rank, data.n_labels))
-                B *= even_weight(fit.mean("Y"), float(means @ B.mean(axis=1)))
-            else:
-                shape = rank, data.n_labels
-                B = check_factor(B, "init[2] (B)", shape, data.dtype, "components x labels")
+        if B is not None and data.n_labels is not None:
+            shape = rank, data.n_labels
+            B = check_factor(B, "init[2] (B)", shape, data.dtype, "components x labels")
+        elif data.n_labels is not None:
+            B = rng.random((rank, data.n_labels))
+            B *= even_weight(fit.mean("Y"), float(means @ B.mean(axis=1)))
         C = None if features is None else starts.start_B(A.T, features, rng).astype(data.dtype)
         factors = pad_factors(np.zeros((0, rank), data.dtype), A, B, C)
         zeros = {} if named else starts.zeros_that_stay(factors, rank)
-        moves = known.moves(factors)
-        zeros |= {name: T & zeros.get(name, T) for name, T in moves.items()}
+        zeros |= {name: T & zeros.get(name, T) for name, T in known.moves(factors).items()}
         local = [] if features is None else [Relation(("A", "C"), features, of_features or 0.0)]
         balances = weight is None and data.n_labels is not None
         if balances or (local and of_features is None):

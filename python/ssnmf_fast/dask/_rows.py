@@ -23,7 +23,7 @@ import numpy as np
 
 from .._backend.dispatch import aligned_zeros, kernels, padded, padded_zeros
 from .._common.arrays import Array, Solver, bits_of, mask_of
-from .._data.border import check_factor, check_support
+from .._data.border import check_factor
 from .._models.variational_problem import Posterior
 from .._solver import starts, terms
 from .._solver.build import build_term
@@ -83,9 +83,9 @@ class Rows:
     number: int = 0  # of the last step
     sums: dict[str, Any] = field(default_factory=dict)  # of the last update
     workspaces: Workspaces = field(default_factory=dict)
-    # The next extrapolation: the step, whether S stays positive, and the rows after it.
-    ahead: tuple[float, bool, Array] | None = None
-    spare: list[Array] = field(default_factory=list)  # arrays as large as S for reuse
+    # The next extrapolation: the step and whether S stays positive; the rows after it are `moved`.
+    ahead: tuple[float, bool] | None = None
+    moved: Array | None = None
     # A cancelled task may still run; rows may only be pickled between tasks.
     lock: Any = field(default_factory=Lock, repr=False)
 
@@ -98,50 +98,40 @@ class Rows:
     def extrapolate(self, step: float, positive: bool) -> None:
         """Extrapolate the last move of the rows; three arrays take turns."""
         moved, before = self.ahead_by(step, positive), self.earlier()
-        self.S, self.before, self.ahead = moved, self.S, None
-        self.spare.append(before)
+        self.S, self.before, self.moved, self.ahead = moved, self.S, before, None
 
     def ahead_by(self, step: float, positive: bool, threads: int = 1) -> Array:
         """Return the extrapolated rows without moving."""
-        if self.ahead is None or self.ahead[:2] != (step, positive):
-            before = self.earlier()
-            self.forget_ahead()
-            now = self.spare.pop() if self.spare else aligned_zeros(before.shape, before.dtype)
-            np.copyto(now, before)
-            moved = self.S
-            kernels.extrapolate(moved, now, step, positive, threads)
-            self.S, self.ahead = now, (step, positive, moved)
-        return self.ahead[2]
-
-    def forget_ahead(self) -> None:
-        """Forget the extrapolated rows before another change."""
-        if self.ahead is not None:
-            self.spare.append(self.ahead[2])
-            self.ahead = None
+        if self.moved is None or self.ahead != (step, positive):
+            now = aligned_zeros(self.S.shape, self.S.dtype) if self.moved is None else self.moved
+            np.copyto(now, self.earlier())
+            kernels.extrapolate(self.S, now, step, positive, threads)
+            self.S, self.moved, self.ahead = now, self.S, (step, positive)
+        return self.moved
 
     def restore(self) -> None:
         """Restore the rows of the previous iteration."""
-        self.forget_ahead()
+        self.ahead = None
         np.copyto(self.S, self.earlier())
 
     def scale(self, scales: Array) -> None:
         """Multiply components by numbers; forget earlier rows."""
-        self.forget_ahead()
+        self.ahead = None
         self.S[:, : len(scales)] *= scales.astype(self.S.dtype)
         self.before = None
 
     def shift(self, exponents: Array) -> None:
-        self.forget_ahead()
+        self.ahead = None
         np.ldexp(self.S, exponents, out=self.S)
         if self.before is not None:
             np.ldexp(self.before, exponents, out=self.before)
 
     def __getstate__(self) -> dict[str, Any]:
-        here = ("workspaces", "ahead", "spare", "lock")
+        here = ("workspaces", "ahead", "moved", "lock")
         return {name: v for name, v in vars(self).items() if name not in here}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state, workspaces={}, ahead=None, spare=[], lock=Lock())
+        vars(self).update(state, workspaces={}, ahead=None, moved=None, lock=Lock())
         self.S = aligned_copy(self.S)
         self.before = None if self.before is None else aligned_copy(self.before)
         if self.posterior is not None:
@@ -209,11 +199,9 @@ class Block:
 
     def cleared(self, S: Array) -> Rows:
         """Return rows with 0 where no entry is observed."""
-        none = {
-            r.names[1]: np.zeros((r.term.shape[1], S.shape[1]), S.dtype) for r in self.relations
-        }
-        rows = Rows(S)
+        rows, widths = Rows(S), {r.names[1]: r.term.shape[1] for r in self.relations}
         if self.clears:
+            none = {name: np.zeros((m, S.shape[1]), S.dtype) for name, m in widths.items()}
             self.problem(rows, none).clear_unobserved()
         return rows
 
@@ -235,9 +223,7 @@ class Plan:
 def build(data: BlockInput, key: tuple[str, int], first: int, plan: Plan) -> Block:
     """Return a block for a fit; `first` is the number of its first row in all data."""
     X, dtype, rank = data.X, data.X.dtype, plan.rank
-    shape = X.shape[0], rank
-    if plan.of_roots:
-        X = starts.roots(X)
+    X, shape = starts.roots(X) if plan.of_roots else X, (X.shape[0], rank)
     loss = FROBENIUS if plan.of_roots else plan.losses[0]
     term = build_term(X, data.X_weights, loss, "X", plan.threads)
     relations = [Relation(("S", "A"), replace(term, row_lengths=plan.lengths[0]))]
@@ -245,23 +231,19 @@ def build(data: BlockInput, key: tuple[str, int], first: int, plan: Plan) -> Blo
         labels = build_term(data.y, data.y_weights, plan.losses[1], "y", plan.threads)
         labels = replace(labels, row_lengths=plan.lengths[1])
         relations.append(Relation(("S", "B"), labels, plan.weight))
-    support = S = fixed = None
-    if data.support is not None:
-        support = check_support(as_matrix(data.support), "S_support", shape, dtype)
-    places = shape[0] * rank if support is None else int(support.sum())
+    given = {"S_support": as_matrix(data.support), "covariates": as_matrix(data.covariates)}
+    known = Known.of(X.shape, rank, dtype, **given)
+    known = known.roots() if plan.of_roots else known
+    support, S = known.moves({"S": padded_zeros(*shape, dtype)}).get("S"), None
+    places = int(known.support["S"].sum()) if known.support else shape[0] * rank
+    _, fixed = known.fixed.get("S", (None, None))
     if data.S is not None:
         S = check_factor(data.S, "init[0] (S)", shape, dtype, "samples x components")
         if not S.all():  # zeros of a given start stay
-            support = S > 0 if support is None else support & (S > 0)
-    if data.covariates is not None:
-        known = Known.of(X.shape, rank, dtype, covariates=as_matrix(data.covariates))
-        _, fixed = known.fixed["S"]
-        support = np.ones(shape, bool) if support is None else support
-        support[:, rank - fixed.shape[1] :] = False
-        fixed = np.sqrt(fixed) if plan.of_roots else fixed
-    stored = None if support is None else bits_of(padded(support, dtype) > 0)
+            positive = bits_of(padded(S, dtype) > 0)
+            support = positive if support is None else support & positive
     further = plan.penalties, plan.elsewhere, not plan.of_roots
-    return Block(key, first, relations, stored, places, rank, dtype, S, fixed, *further)
+    return Block(key, first, relations, support, places, rank, dtype, S, fixed, *further)
 
 
 def adapt(block: Block, gaps: Sequence[float], weight: float) -> Block:
@@ -278,15 +260,12 @@ Draw: TypeAlias = tuple[Mapping[str, Any], float]  # the state of a generator, a
 
 def begin(block: Block, start: Draw | Array | None) -> BlockStatistics:
     """Set rows to their start; return sums of columns, with and without the support."""
-    S = padded_zeros(block.n_rows, block.rank, block.dtype)
-    if block.start is not None:
-        S[:, : block.rank] = block.start
-    elif isinstance(start, tuple):
+    rows: Any = start if block.start is None else block.start
+    if isinstance(rows, tuple):
         bits = np.random.PCG64()
-        bits.state, scale = start  # type: ignore[assignment]
-        S[:, : block.rank] = scale * np.random.Generator(bits).random((block.n_rows, block.rank))
-    else:
-        S[:, : block.rank] = start
+        bits.state, scale = rows
+        rows = scale * np.random.Generator(bits).random((block.n_rows, block.rank))
+    S = padded(rows, block.dtype)
     sums = {"unbound": S.sum(axis=0, dtype=np.float64)[: block.rank]}
     block.restrict(S)
     sums["columns"] = S.sum(axis=0, dtype=np.float64)[: block.rank]
@@ -362,7 +341,7 @@ class RowStep(Step):
         where = self.ahead and Momentum(rows.earlier(), *self.ahead)
         if moves:
             if self.rule is not None:
-                rows.forget_ahead()
+                rows.ahead = None
                 problem.update_rows(self.rule, where)
                 rows.sums = {}
                 if all(relation.term.loss.quadratic for relation in block.relations):

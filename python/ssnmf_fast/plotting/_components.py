@@ -9,7 +9,7 @@ import numpy as np
 
 from .._common.arrays import Array
 from .._common.text import short
-from .._data.border import check_integer, check_option, check_real
+from .._data.border import check_integer, check_numbers, check_option, check_real, check_vector
 from .._data.tensors import check_mode
 from .._topics import Topics, divide_by_sums, real_terms
 from ..metrics._tensors import check_cp_model
@@ -76,11 +76,7 @@ def term_bars(
     if not len(topics):
         raise ValueError("topics is empty; expected at least one topic.")
     for topic in topics:
-        if not all(np.isfinite(weight) and weight >= 0 for weight in topic.weights):
-            raise ValueError(
-                f"topics: weights of topic {topic.topic} must be finite and >= 0; got "
-                f"{topic.weights}."
-            )
+        check_numbers(topic.weights, f"weights of topic {topic.topic}", np.float64, limited=False)
     # Terms of weight 0 have no bar.
     longest = max(1, *(len(real_terms(topic)) for topic in topics))
     n_terms = min(check_integer(n_terms, "n_terms", 1), longest)
@@ -99,29 +95,25 @@ def term_bars(
     layout.set(w_pad=0.07, h_pad=0.06)
     grid = drawn.subplots(rows, columns, squeeze=False).ravel()
     widest = max(max(t.weights, default=0.0) for t in topics) if common_scale else None
-    look = {"textcoords": "offset points", "fontsize": 9, "color": style.INK, "parse_math": False}
+    look = {"textcoords": "offset points", "fontsize": 9, **style.TEXT}
     for axes, topic, some, terms in zip(grid, topics, bars, names, strict=False):
         _draw_bars(axes, [weight for _, weight in some], terms, n_terms, widest)
-        label, end = topic.name, ""
-        if not label and topic.leading:
-            label, end = topic.leading[0][0], f" {topic.leading[0][1]:.0%}"
-        heading = f"topic {topic.topic}"
-        if topic.name or end:
-            heading = (
-                style.fitted(f"{heading}: {label}", width - 0.2 - style.text_width([end], 9), 9)
-                + end
-            )
+        heading, end = f"topic {topic.topic}", ""
+        if topic.name:
+            heading += f": {topic.name}"
+        elif topic.leading:
+            heading, end = f"{heading}: {topic.leading[0][0]}", f" {topic.leading[0][1]:.0%}"
+        heading = style.fitted(heading, width - 0.2 - style.text_width([end], 9), 9) + end
         axes.annotate(heading, (0, 1), (-72 * width_of_names, 6), "axes fraction", **look)
         if not some:
-            axes.text(
-                0.05, 0.5, "no terms", transform=axes.transAxes, fontsize=_TEXT, color=style.GRAY
-            )
+            place = {"xycoords": "axes fraction", "fontsize": _TEXT, "color": style.GRAY}
+            axes.annotate("no terms", (0.05, 0.5), **place)
     for axes in grid[len(topics) :]:
         axes.remove()
     scale = "all charts on the same scale" if common_scale else "each chart on its own scale"
     drawn.supxlabel(f"weight of the term in the topic; {scale}", color=style.INK, fontsize=9)
     if title is not None:
-        drawn.suptitle(title, color=style.INK, fontsize=11, parse_math=False)
+        drawn.suptitle(title, fontsize=11, **style.TEXT)
     return drawn
 
 
@@ -135,7 +127,7 @@ def _draw_bars(
     values = np.asarray(values, dtype=np.float64)
     places = np.arange(len(values))
     axes.barh(places, values, height=0.72, color=style.ACCENT)
-    axes.set_yticks(places, names, fontsize=_TEXT, color=style.INK, parse_math=False)
+    axes.set_yticks(places, names, fontsize=_TEXT, **style.TEXT)
     axes.set_ylim(count - 0.5, -0.5)
     axes.set_xlim(0, widest or float(values.max(initial=0.0)) or 1.0)
     axes.set_xticks([])
@@ -215,9 +207,10 @@ def image_grid(
         raise ValueError("sample needs weights, its row of the representation.")
     extra, framed = [], np.zeros(count, dtype=bool)
     if sample is not None:
-        extra.append(("sample", _check_row(sample, "sample", n_pixels, "pixel")))
+        row = check_vector(sample, "sample", n_pixels, np.float64, limited=False)
+        extra.append(("sample", row))
     if weights is not None:
-        row = _check_row(weights, "weights", count, "component")
+        row = check_vector(weights, "weights", count, np.float64, limited=False)
         whole, framed = _reconstruct(table, row, coverage)
         extra.append((f"reconstruction:\n{framed.sum()} of {count} framed", whole))
     if names is not None:
@@ -238,12 +231,7 @@ def image_grid(
     bottom = max(bottom, len(extra) * (tall * wide + 1.6 * line) + line) if extra else bottom
     size = max(inch * (right - left + 0.2), 2.2), inch * (bottom + above) + 0.4
     drawn, axes = style.axes_or_new(ax, *size, title)
-    look: dict[str, Any] = {
-        "ha": "center",
-        "fontsize": _TEXT,
-        "color": style.INK,
-        "parse_math": False,
-    }
+    look = {"ha": "center", "fontsize": _TEXT, **style.TEXT}
     for number, image in enumerate(table.reshape(count, height, width)):
         x, y = number % columns * across, number // columns * down
         _draw_image(axes, image, (x, y), 1.0, max(1.6, 3 * inch) if framed[number] else 0.8)
@@ -257,14 +245,6 @@ def image_grid(
     axes.set(xlim=(left - 0.1, right + 0.1), ylim=(bottom + 0.1, -above - 0.1), aspect="equal")
     axes.set_axis_off()
     return drawn
-
-
-def _check_row(values: ArrayLike, name: str, length: int, of: str) -> Array:
-    row = style.check_finite(values, name, allow_negative=False)
-    if row.shape != (length,):
-        shape = f"({length},), one number for each {of}"
-        raise ValueError(f"{name} has shape {row.shape}; expected {shape}.")
-    return row
 
 
 def _reconstruct(table: Array, weights: Array, coverage: float) -> tuple[Array, Array]:
@@ -365,7 +345,6 @@ def tensor_components(
     shown = np.argsort(-shares, kind="stable")[:count].tolist()
     names: list[Sequence[object]] = [range(len(F)) for F in factors]
     largest: dict[int, list[list[int]]] = {}  # by mode of this kind: entries by component
-    room, widths = {}, [_PANEL] * n_modes
     for mode, F in enumerate(factors):
         if mode in entries:
             names[mode] = style.check_names(entries[mode], f"entry_names[{mode}]", len(F), "entry")
@@ -373,23 +352,20 @@ def tensor_components(
         kind = kind_of.setdefault(mode, "bars" if len(F) <= _FEW else long)
         if check_option(kind, f"kinds[{mode}]", _KINDS) == "largest":
             orders = [np.argsort(-F[:, q], kind="stable")[:n_terms] for q in shown]
-            tops = [k[F[k, q] > 0].tolist() for q, k in zip(shown, orders, strict=True)]
-            wide = style.text_width(
-                [style.plain(names[mode][k], 200) for some in tops for k in some], _TEXT
-            )
-            largest[mode], room[mode] = tops, min(_NAMES, wide)
-            widths[mode] = _PANEL / 2 + room[mode] + 0.1
+            pairs = zip(shown, orders, strict=True)
+            largest[mode] = [k[F[k, q] > 0].tolist() for q, k in pairs]
     bars = max((len(some) for tops in largest.values() for some in tops), default=0)
     height = max(_ROW, _NAMED_BAR * bars + 0.2)
-    drawn = style.figure(sum(widths) + 1.3, height * count + 0.7 + 0.3 * (title is not None))
-    grid = drawn.subplots(count, n_modes, squeeze=False, width_ratios=widths)
+    width = _PANEL * n_modes + _NAMES / 2 * len(largest) + 1.3
+    drawn = style.figure(width, height * count + 0.7 + 0.3 * (title is not None))
+    grid = drawn.subplots(count, n_modes, squeeze=False)
     for (row, mode), axes in np.ndenumerate(grid):
         q, F = shown[row], factors[mode]
         if row == 0:
             axes.set_title(style.plain(mode_names[mode], 30), color=style.INK, fontsize=10)
         if mode in largest:
             some = largest[mode][row]
-            terms = [style.fitted(names[mode][k], room[mode], _TEXT) for k in some]
+            terms = [style.fitted(names[mode][k], _NAMES, _TEXT) for k in some]
             _draw_bars(axes, F[some, q], terms, bars)
             continue
         _draw_entries(axes, F[:, q], names[mode], bars=kind_of[mode] == "bars")

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._common.arrays import Array
-from .._data.border import check_integer, check_option
+from .._data.border import check_integer, check_numbers, check_option
 from .._topics import numbered_names
 from . import _style as style
 from ._tables import draw_cells, name_rows, table_axes
@@ -65,9 +65,10 @@ def objective_curve(
             )
         if not len(values):
             raise ValueError("fits has a fit without objective values; there is nothing to draw.")
-        curves.append(style.check_finite(values, "objective"))
-        if curves[-1].ndim != 2 or curves[-1].shape[1] != 2:
-            raise ValueError(f"fits has pairs of shape {curves[-1].shape}; expected (k, 2).")
+        pairs = check_numbers(values, "objective", np.float64, allow_negative=True, limited=False)
+        if pairs.ndim != 2 or pairs.shape[1] != 2:
+            raise ValueError(f"fits has pairs of shape {pairs.shape}; expected (k, 2).")
+        curves.append(pairs)
     drawn, axes = style.axes_or_new(ax, 6.0, 3.4, title)
     lines = []
     for number, pairs in enumerate(curves):
@@ -92,13 +93,11 @@ def _fit_values(axes: Axes, curves: list[Array]) -> None:
     high = float(later.max()) if above else high
     if low > 0 and high / 10 > low:
         style.logarithmic(axes)
-        margin = (high / low) ** 0.06
-        limits = low / margin, high * margin
-    else:
-        margin = 0.06 * (high - low)
-        limits = low - margin, high + margin
     if above or below:
-        axes.set_ylim(limits)
+        scale = axes.yaxis.get_transform()
+        begin, end = scale.transform(np.array([low, high]))
+        margin = 0.06 * (end - begin)
+        axes.set_ylim(*scale.inverted().transform(np.array([begin - margin, end + margin])))
     # First values outside are written next to where the curves enter.
     enters = max(float(pairs[min(1, len(pairs) - 1), 0]) for pairs in curves)
     left = enters > float(np.mean(axes.get_xlim()))
@@ -130,7 +129,7 @@ def singular_values(
     >>> drawn.axes[0].get_yscale()
     'log'
     """
-    sigma = style.check_finite(values, "values", allow_negative=False)
+    sigma = check_numbers(values, "values", np.float64, limited=False)
     if sigma.ndim != 1 or not sigma.size:
         raise ValueError(f"values must be a vector that is not empty; got shape {sigma.shape}.")
     if rank is not None and not 1 <= rank <= len(sigma):
@@ -138,11 +137,8 @@ def singular_values(
     drawn, axes = style.axes_or_new(ax, 5.0, 3.2)
     places = np.arange(1, len(sigma) + 1)
     inside = places <= (len(sigma) if rank is None else rank)
-    for chosen, color in (
-        (inside & (sigma > 0), style.ACCENT),
-        (~inside & (sigma > 0), style.GRAY),
-    ):
-        if chosen.any():
+    for part, color in ((inside, style.ACCENT), (~inside, style.GRAY)):
+        if (chosen := part & (sigma > 0)).any():
             axes.plot(places[chosen], sigma[chosen], color=color, marker="o", markersize=4, lw=1.2)
     if (sigma > 0).any():
         style.logarithmic(axes)
@@ -225,9 +221,8 @@ def topics_over_time(
             f"model must be a fitted DynamicTopics or TopicsOverTime; got {model!r:.60}."
         )
     names = numbered_names(model.topics(feature_names, n_terms))
-    chosen = list(range(len(names)))
-    if topics is not None:
-        chosen = [check_integer(k, "a topic of topics", 0, len(names) - 1) for k in topics]
+    numbers = range(len(names)) if topics is None else topics
+    chosen = [check_integer(k, "a topic of topics", 0, len(names) - 1) for k in numbers]
     if not chosen:
         raise ValueError("topics is empty; name the topics to draw, or leave it out for all.")
     values, starts, sizes = (getattr(model, part) for part in parts)

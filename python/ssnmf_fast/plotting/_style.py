@@ -13,8 +13,7 @@ from .._common.arrays import Array
 from .._common.docstrings import completing
 from .._common.optional import require_package
 from .._common.text import short
-from .._data.arrays import as_array, require_real
-from .._data.border import check_entries
+from .._data.border import check_numbers
 from .._labels import labels_of
 from .._topics import Topics, divide_by_sums
 
@@ -27,21 +26,11 @@ if TYPE_CHECKING:
 _TERMS_IN_A_NAME = 5
 
 
-def check_finite(values: npt.ArrayLike, name: str, *, allow_negative: bool = True) -> Array:
-    """Return finite float64 numbers."""
-    array = as_array(values, name)
-    require_real(array.dtype, name)
-    with np.errstate(over="ignore"):  # infinity is refused
-        numbers = array.astype(np.float64)
-    check_entries(numbers, name, allow_negative=allow_negative, limited=False)
-    return numbers
-
-
 def check_table(values: npt.ArrayLike, name: str, wanted: str) -> Array:
     """Return a nonempty float64 matrix of finite nonnegative numbers."""
     if sp.issparse(values):
         raise TypeError(f"{name} must be a dense array; got a sparse matrix. Use {name}.toarray().")
-    table = check_finite(values, name, allow_negative=False)
+    table = check_numbers(values, name, np.float64, limited=False)
     if table.ndim != 2 or 0 in table.shape:
         raise ValueError(f"{name} has shape {table.shape}; expected {wanted}, not empty.")
     return table
@@ -111,6 +100,9 @@ consensus : Consensus
 topics : Topics or sequence of str, length r, optional
     Names of the topics; for a result of :meth:`~ssnmf_fast.NMF.topics`, the five largest terms.
     By default the numbers of the topics, or their names in the model.
+sort : bool
+    Whether to put topics with the same largest class next to each other, in the order of the
+    classes, and topics without any class last.
 darkest : float, above 0 to 1, optional
     Share from which cells have the darkest color; set it to compare several maps.  By default a
     round number that no share exceeds.
@@ -142,6 +134,7 @@ MissingPackageError
 INK = "#1f2933"
 ACCENT = "#2b6cb0"
 GRAY = "#7b8794"
+TEXT: dict[str, Any] = {"color": INK, "parse_math": False}  # names may hold a dollar sign
 FRAME = "#cbd2d9"
 COLORS = (ACCENT, "#c05621", "#2f855a", "#6b46c1", "#b7791f", "#b83280")
 _MARKERS = "os^DvP"
@@ -190,13 +183,11 @@ def label_axes(axes: Axes, horizontal: str, vertical: str, *, curves: bool = Tru
         axes.spines[["top", "right"]].set_visible(False)
 
 
-def count_along(axis: Axis, most: int | str = "auto") -> None:
+def count_along(axis: Axis, most: Any = "auto") -> None:
     """Write whole numbers along an axis, no more than `most`."""
-    from matplotlib.ticker import AutoLocator
+    from matplotlib.ticker import MaxNLocator
 
-    locator = AutoLocator()
-    locator.set_params(integer=True, nbins=most)
-    axis.set_major_locator(locator)
+    axis.set_major_locator(MaxNLocator(most, steps=[1, 2, 2.5, 5, 10], integer=True))
 
 
 def logarithmic(axes: Axes) -> None:

@@ -114,9 +114,7 @@ def name_rows(axes: Axes, names: Sequence[str], height: float) -> None:
     """Write names left of rows of this height in inches, if there is room for them."""
     size = _size(height)
     places = _every(len(names), height, size)
-    axes.set_yticks(
-        places, [names[k] for k in places], fontsize=size, color=style.INK, parse_math=False
-    )
+    axes.set_yticks(places, [names[k] for k in places], fontsize=size, **style.TEXT)
     axes.tick_params(axis="y", length=0)
 
 
@@ -125,12 +123,11 @@ def name_columns(axes: Axes, room: Room) -> None:
     names, width = room.columns, room.width / len(room.columns)
     # Short names are made smaller instead.
     size = 9 * min(1.0, 0.85 * width / max(style.text_width(names, 9), 1e-9))
-    look: dict[str, Any] = {"color": style.INK, "parse_math": False}
-    places = list(range(len(names)))
+    look, places = style.TEXT, list(range(len(names)))
     if size < 6.5:
         size = float(np.clip(0.9 * 72 * width, _SMALLEST_TEXT, 9))
         places = _every(len(names), width, size)
-        look |= {"rotation": 45, "ha": "right", "rotation_mode": "anchor"}
+        look = {**look, "rotation": 45, "ha": "right", "rotation_mode": "anchor"}
     axes.set_xticks(places, [names[k] for k in places], fontsize=size, **look)
     axes.tick_params(axis="x", length=0)
 
@@ -170,9 +167,6 @@ def representation_map(
         Class of each sample; samples without a label come last.  At least one sample needs a label.
     class_names : sequence, length k, optional
         Names of the classes, in their sorted order; by default those in `y`.
-    sort : bool
-        Whether to put topics with the same largest class next to each other, in the order of the
-        classes.
     max_rows : int, at least 1
         If there are more samples, rows are means of several samples of a class; each class has at
         least one row.
@@ -246,6 +240,6 @@ def _draw_blocks(
     cells.set_rasterized(True)
     axes.hlines(borders[1:-1], *across[[0, -1]], color=style.GRAY, linewidth=0.8)
     middles = (borders[:-1] + borders[1:]) / 2
-    axes.set_yticks(middles, room.rows, fontsize=9, color=style.INK, parse_math=False)
+    axes.set_yticks(middles, room.rows, fontsize=9, **style.TEXT)
     axes.tick_params(axis="y", length=0)
     name_columns(axes, room)

@@ -64,9 +64,6 @@ def class_map(
         them, and `y`.
     y : array_like, shape (n,) or (n, k), optional
         Their classes, or an indicator matrix of several labels, as in :func:`label_map`.
-    sort : bool
-        Whether to put topics with the same largest class next to each other, in the order of the
-        classes, and topics without any class last.
 
     Notes
     -----
@@ -152,10 +149,10 @@ def _draw_topics(
     name_rows(axes, room.rows, high)
     name_columns(axes, room)
     if wide > _ROOM_FOR_A_NUMBER[0] and high > _ROOM_FOR_A_NUMBER[1]:
+        look: dict[str, Any] = {"fontsize": 7.5, "ha": "center", "va": "center"}
         for (row, column), value in np.ndenumerate(values):
-            look: dict[str, Any] = {"color": "white" if value > _DARK * top else style.INK}
             if value >= 0.005:
-                look |= {"fontsize": 7.5, "ha": "center", "va": "center"}
+                look["color"] = "white" if value > _DARK * top else style.INK
                 axes.text(column, row, f"{value:.0%}", **look)
     return drawn
 
@@ -284,8 +281,7 @@ def topic_tree(
         axes.barh(middle, 0.98 * filled, color=_FILL, **box)
         axes.barh(middle, 0.98, facecolor="none", edgecolor=style.FRAME, linewidth=0.8, **box)
         text = style.fitted(f"{row['name']}  {row['share']:.0%}  {row['terms']}", room, _TEXT)
-        look: dict[str, Any] = {"va": "center", "fontsize": _TEXT, "parse_math": False}
-        axes.text(level + 0.03, middle, text, color=style.INK, **look)
+        axes.text(level + 0.03, middle, text, va="center", fontsize=_TEXT, **style.TEXT)
     axes.set(xlim=(0, tree.depth), ylim=(len(lines) - 0.5, -0.5))
     axes.set_axis_off()
     return drawn
