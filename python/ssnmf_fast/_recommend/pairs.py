@@ -118,14 +118,9 @@ def read_ids(given: Any, name: str) -> Array:
         return exact
     if array.dtype.kind != "f":
         return array
-    for k in np.flatnonzero(np.abs(array) >= _largest_exact(array.dtype))[:1]:
+    for k in np.flatnonzero(np.abs(array) >= 2 / np.finfo(array.dtype).eps)[:1]:
         _plain(array[k], f"{name}[{k}]")  # refuses it
     return array.astype(np.int64) if np.array_equal(array, np.trunc(array)) else array
-
-
-def _largest_exact(dtype: Any) -> float:
-    """Return the number from which on floats skip integers."""
-    return float(2 ** (np.finfo(dtype).nmant + 1))
 
 
 def vector(values: Iterable[Any]) -> Array:
@@ -156,7 +151,7 @@ def _plain(one: Any, name: str) -> Any:
     if is_missing(one):
         raise ValueError(f"{name} is missing; leave it out.")
     if isinstance(one, (float, np.floating)) and one == np.trunc(one):
-        if not abs(one) < _largest_exact(type(one)):
+        if not abs(one) < 2 / np.finfo(type(one)).eps:  # from there on floats skip integers
             rounded = f"{name} is {short(float(one))}, a rounded number, not an exact id"
             raise ValueError(f"{rounded}; read the ids as text or as integers.")
         return int(one)

@@ -29,8 +29,8 @@ from ..metrics import ranking
 from ._base import Estimator
 from ._docstrings import complete_docstring
 
-_RANK, _UNSEEN, _RIDGE = 128, 4.0, 0.02
-_TRIED = ((4.0, 0.02), (8.0, 0.015), (8.0, 0.03))  # unseen weights and ridges
+_RANK = 128
+_TRIED = ((4.0, 0.02), (8.0, 0.015), (8.0, 0.03))  # unseen weights and ridges, the default first
 _LARGE_RANK = 256
 _MOST_ITEMS = 20_000  # for neighbors, which need arrays of items x items
 
@@ -187,11 +187,11 @@ class Recommender(Estimator):
         threads, rng = resolve_threads(self.n_threads), check_random_state(self.random_state)
         passes = check_integer(self.max_iter, "max_iter", 1)
         Z, most = self._targets(X), factors.most_components(X.shape)
-        setting, several = self._setting(most)
-        self.validation_: list[Trial] = []
-        if several:
+        settings, compared = self._settings(most)
+        setting, self.validation_ = settings[0], list[Trial]()
+        if compared:
             larger = _LARGE_RANK if self.n_components == "auto" and most >= _LARGE_RANK else None
-            options = self._tried(setting), larger, passes, rng, threads
+            options = settings, larger, passes, rng, threads
             setting, self.validation_ = best_setting(Z, self._relevant(X), *options)
         self.n_components_, self.unseen_weight_, self.ridge_, _ = setting
         self.n_iter_, self.base_weight_ = passes, setting.base(Z)
@@ -207,17 +207,18 @@ class Recommender(Estimator):
             print(f"values: {self.values_}, {self.n_components_} components", file=sys.stderr)
         return self
 
-    def _setting(self, most: int) -> tuple[Setting, bool]:
-        """Return the first setting, and whether parts of it are validated."""
+    def _settings(self, most: int) -> tuple[list[Setting], bool]:
+        """Return the settings to try, which keep given numbers, and whether to compare them."""
         given = self.n_components, self.unseen_weight, self.ridge
         auto = [isinstance(one, str) and one == "auto" for one in given]
         free = [one is None or is_auto for one, is_auto in zip(given, auto, strict=True)]
         rank = min(_RANK, most) if free[0] else check_integer(given[0], "n_components", 1)
-        unseen = _UNSEEN if free[1] else check_real(given[1], "unseen_weight")
-        ridge = _RIDGE if free[2] else check_real(given[2], "ridge")
-        if not (unseen > 0 and ridge > 0):
+        unseen = None if free[1] else check_real(given[1], "unseen_weight")
+        ridge = None if free[2] else check_real(given[2], "ridge")
+        if 0 in (unseen, ridge):
             raise ValueError(f"unseen_weight and ridge must be above 0; got {unseen} and {ridge}.")
-        return Setting(rank, unseen, ridge, bool(self.nonnegative)), any(auto)
+        tried = dict.fromkeys((unseen or first, ridge or second) for first, second in _TRIED)
+        return [Setting(rank, *one, bool(self.nonnegative)) for one in tried], any(auto)
 
     def _targets(self, X: sp.csr_array) -> sp.csr_array:
         kind: Any = self.values_
@@ -228,15 +229,6 @@ class Recommender(Estimator):
         if self.values_ != "graded":
             return np.ones(X.nnz, dtype=bool)
         return np.asarray(self.pairs_.data.mean() < X.data)
-
-    def _tried(self, setting: Setting) -> list[Setting]:
-        """Return the settings to validate; numbers that are given are kept."""
-        fixed = self.unseen_weight not in ("auto", None), self.ridge not in ("auto", None)
-        tried = dict.fromkeys(
-            (setting.unseen_weight if fixed[0] else unseen, setting.ridge if fixed[1] else ridge)
-            for unseen, ridge in _TRIED
-        )
-        return [setting._replace(unseen_weight=unseen, ridge=ridge) for unseen, ridge in tried]
 
     def fold_in(self, histories: Any) -> Array:
         """Return the factor of new users from their histories.
