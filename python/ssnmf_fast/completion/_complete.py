@@ -112,14 +112,12 @@ def complete(
         for "auto" and 1e-5 for the others.  With `gamma_min`, this ends a level; 1e-3.
     random_state : None, int, Generator or RandomState
         Seed of the randomized SVD and of the sampled missing entries.
-    n_threads : int, optional
-        Number of threads; it does not change the result.  None uses all available cores.
+    n_threads, verbose : int
+        As in :func:`ssnmf_fast.factorize`.
     callback : callable, optional
         Called with a :class:`ssnmf_fast.results.CompletionState` after every check, also during the
         search for ``gamma_min="validate"``.  If it returns True, the current fit is the result; in
         the search, that fit uses nine tenths of the entries.
-    verbose : int
-        1 shows progress on standard error: a bar on a terminal, otherwise lines.
     dtype : {"float32", "float64"}, optional
         Type of all computations, to which M is converted.  None: the type of M, float64 for
         integers.
