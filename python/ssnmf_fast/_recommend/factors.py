@@ -18,7 +18,6 @@ _SWEEPS = 10  # of coordinate descent, for nonnegative factors
 _EXACT = 60  # steps or sweeps for exact rows
 _MOST_BASE = 0.5  # the largest weight of an unseen pair; a seen one has 1 more
 _NEIGHBORS_RIDGE = 1.0  # relative to the mean square of the columns of items
-_SHARE = 8  # users or items per component, at least
 
 
 class Setting(NamedTuple):
@@ -32,10 +31,6 @@ class Setting(NamedTuple):
     def base(self, Z: sp.csr_array) -> float:
         """Return the weight of all pairs; seen pairs have 1 more."""
         return float(min(self.unseen_weight * Z.nnz / (Z.shape[0] * Z.shape[1]), _MOST_BASE))
-
-
-def most_components(shape: tuple[int, int]) -> int:
-    return max(1, min(shape) // _SHARE)
 
 
 def _solve_rows(

@@ -66,19 +66,11 @@ def complete(
     shape : tuple of int, optional
         (n, m), for triplets; by default just large enough.
     method : str or object of ssnmf_fast.completion
-        An object holds the parameters of its method; a name stands for the defaults:
-
-        - "auto": :class:`MatrixIRLS <completion.MatrixIRLS>`, the most accurate for hard problems;
-          with `gamma_min` ``IRLS(p=0)``.
-        - "sirls", "structured-sirls": :class:`SIRLS <completion.SIRLS>` and
-          :class:`StructuredSIRLS <completion.StructuredSIRLS>`, gradient steps on the smoothed
-          Schatten-p function [1]_ (2.2.3, Algorithm 2).
-        - "irls", "structured-irls": :class:`IRLS <completion.IRLS>` and
-          :class:`StructuredIRLS <completion.StructuredIRLS>`, weighted least squares solved exactly
-          [1]_ ((2.6), Algorithm 1).
-        - "nnm", "structured-nnm": :class:`NNM <completion.NNM>` and
-          :class:`StructuredNNM <completion.StructuredNNM>`, nuclear norm minimization [1]_ ((2.2),
-          (2.7)), for small matrices.
+        An object holds the parameters of its method; a name stands for the defaults.  "auto" is
+        :class:`MatrixIRLS <completion.MatrixIRLS>`, the most accurate for hard problems, or with
+        `gamma_min` ``IRLS(p=0)``.  Others, from [1]_, are "sirls", "irls" and, for small matrices,
+        "nnm" (:class:`SIRLS <completion.SIRLS>`, :class:`IRLS <completion.IRLS>`, :class:`NNM
+        <completion.NNM>`); with "structured-" before the name, missing entries tend to zero.
     n_components : int, optional
         Rank r; the nuclear norm methods do not use it.  None estimates it from the number of
         singular values above a hundredth of the largest while the regularizer falls (for
@@ -264,11 +256,11 @@ def solve(
     return result
 
 
-def check_gamma_min(value: object) -> float | Literal["validate"] | None:
-    if isinstance(value, str) and value != "validate":
+def check_gamma_min(value: Any) -> float | str | None:
+    if value is None or (isinstance(value, str) and value == "validate"):
+        return value
+    if isinstance(value, str):
         raise ValueError(f"gamma_min must be a number, 'validate' or None; got {short(value)}.")
-    if value is None or isinstance(value, str):
-        return None if value is None else "validate"
     number = border.check_real(value, "gamma_min")
     if number == 0:
         raise ValueError("gamma_min must be above 0; None lets the regularizer vanish.")
@@ -276,22 +268,21 @@ def check_gamma_min(value: object) -> float | Literal["validate"] | None:
 
 
 def _start(
-    init: object, shape: tuple[int, int], fill_value: float, dtype: npt.DTypeLike
+    init: Any, shape: tuple[int, int], fill_value: float, dtype: npt.DTypeLike
 ) -> tuple[Array, Array]:
     """Return F (n x r) and G (m x r, with orthonormal columns) of a warm start."""
     if isinstance(init, Completion):
         if init.offset != fill_value:
             what = f"fill_value (or mean) {init.offset:g}, but now it is {fill_value:g}"
             raise ValueError(f"init was completed with {what}; they must agree.")
-        left, right = (factor.astype(dtype, copy=False) for factor in (init.left, init.right))
-    elif isinstance(init, (tuple, list)) and len(init) == 2:
-        signs: dict[str, Any] = {"allow_negative": True, "limited": False}
-        left, right = (
-            border.check_matrix(arrays.as_array(factor, name), name, dtype=dtype, **signs)
-            for factor, name in zip(init, ("init[0]", "init[1]"), strict=True)
-        )
-    else:
+        init = init.left, init.right
+    if not isinstance(init, (tuple, list)) or len(init) != 2:
         raise TypeError("init must be a Completion or a pair (left, right) of arrays.")
+    signs: dict[str, Any] = {"allow_negative": True, "limited": False}
+    left, right = (
+        border.check_matrix(arrays.as_array(factor, name), name, dtype=dtype, **signs)
+        for factor, name in zip(init, ("init[0]", "init[1]"), strict=True)
+    )
     if left.shape[1] != right.shape[0]:
         raise ValueError(f"init has factors of shapes {left.shape} and {right.shape}.")
     n, m = len(left), right.shape[1]

@@ -29,7 +29,7 @@ from ..metrics import ranking
 from ._base import Estimator
 from ._docstrings import complete_docstring
 
-_RANK = 128
+_RANK, _SHARE = 128, 8  # components by default, and users or items per component, at least
 _TRIED = ((4.0, 0.02), (8.0, 0.015), (8.0, 0.03))  # unseen weights and ridges, the default first
 _LARGE_RANK = 256
 _MOST_ITEMS = 20_000  # for neighbors, which need arrays of items x items
@@ -186,7 +186,7 @@ class Recommender(Estimator):
             check_option(self.neighbors, "neighbors", ("auto",))
         threads, rng = resolve_threads(self.n_threads), check_random_state(self.random_state)
         passes = check_integer(self.max_iter, "max_iter", 1)
-        Z, most = self._targets(X), factors.most_components(X.shape)
+        Z, most = self._targets(X), max(1, min(X.shape) // _SHARE)
         settings, compared = self._settings(most)
         setting, self.validation_ = settings[0], list[Trial]()
         if compared:
