@@ -326,10 +326,6 @@ def factors_of(G: Rows) -> tuple[Array, ...]:
     return G.factors if isinstance(G, RowProducts) else (G,)
 
 
-def whole(G: Rows) -> Array:
-    return np.asarray(G[:])
-
-
 def used_columns(G: Rows) -> Array:
     return np.asarray(np.logical_and.reduce([F.any(axis=0) for F in factors_of(G)]))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
@@ -70,10 +70,8 @@ def best_items(
         return _largest(block, n)
 
     tasks = [partial(task, rows) for rows in blocks]
-    found: Iterator[tuple[Array, Array]] = run_side_by_side(tasks, min(threads, len(tasks) or 1), 1)
-    parts = list(found)
-    if not parts:
-        return np.empty((0, n), np.int64), np.empty((0, n), np.float32)
+    nothing = np.empty((0, n), np.int64), np.empty((0, n), np.float32)  # of no users
+    parts = [nothing, *run_side_by_side(tasks, min(threads, len(tasks) or 1), 1)]
     columns, values = (np.concatenate(part) for part in zip(*parts, strict=True))
     if allowed is not None:
         columns = np.where(columns >= 0, allowed[np.maximum(columns, 0)], -1)
