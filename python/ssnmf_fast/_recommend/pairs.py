@@ -66,8 +66,7 @@ def read_triplets(
     refuse_on_disk(users, "Recommender")
     if type(users).__module__.split(".")[0] in ("dask", "distributed"):
         raise TypeError("users is a Dask object; Recommender needs pairs in memory: .compute().")
-    table = hasattr(users, "columns") and hasattr(users, "__getitem__")
-    if table:
+    if hasattr(users, "columns") and hasattr(users, "__getitem__"):
         if items is not None or values is not None:
             raise TypeError("items and values must be columns of the data frame; use columns.")
         names = list(columns) if columns is not None else [c for c in _COLUMNS if c in users]
@@ -77,8 +76,7 @@ def read_triplets(
                 f"columns must name the columns of users, items and, optionally, values; got "
                 f"{names!r}, but the data frame has {listed([*users.columns])}. {_WIDE}"
             )
-        users, items, *rest = (users[name] for name in names)
-        values = rest[0] if rest else None
+        users, items, values = [*(users[name] for name in names), None][:3]
     elif columns is not None:
         raise TypeError("columns are for a data frame; give one, or users and items.")
     if items is None:
@@ -87,8 +85,7 @@ def read_triplets(
             "sparse matrix of users and items."
         )
     ids = read_ids(users, "users"), read_ids(items, "items")
-    if values is not None:
-        values = _numbers(values, "values")
+    values = None if values is None else _numbers(values, "values")
     for name, one in (("items", ids[1]), ("values", values)):
         if one is not None and len(one) != len(ids[0]):
             raise ValueError(

@@ -302,24 +302,16 @@ class Recommender(Estimator):
         if power < 0:
             raise ValueError(f"popularity must be at least 0; got {power}.")
         names, X, F = self._asked(users)
-        allowed = None
-        if items is not None:
-            ids = pairs.read_ids(items, "items")
-            allowed = pairs.places_of(ids, self.item_ids_)
-            if (allowed < 0).any():
-                one = ids.tolist()[int((allowed < 0).argmax())]
-                raise ValueError(f"items has {short(one)}, which is not in the fit.")
-            if not len(allowed):
-                raise ValueError("items is empty; give at least one, or None for all.")
-            allowed = np.unique(allowed)
+        allowed = None if items is None else np.unique(self._places(items, "items"))
+        if allowed is not None and not len(allowed):
+            raise ValueError("items is empty; give at least one, or None for all.")
         model = self._scores(X, F, power)
         n, threads = min(n, X.shape[1]), resolve_threads(self.n_threads)
         found, values = lists.best_items(
             model.block, X.shape, n, X if exclude_seen else None, allowed, threads
         )
-        chosen = np.full(found.shape, None, dtype=object)
-        chosen[found >= 0] = pairs.vector(self.item_ids_.tolist())[found[found >= 0]]
-        return Recommendations(names, chosen, values, ~model.users)
+        ids = pairs.vector([*self.item_ids_.tolist(), None])  # the last for places -1
+        return Recommendations(names, ids[found], values, ~model.users)
 
     def _asked(self, users: Any) -> tuple[list[Any], sp.csr_array, Array]:
         """Return the names, values and factor of users."""
@@ -356,7 +348,7 @@ class Recommender(Estimator):
             Ids and cosines, the largest first, without the item itself and items that nobody likes.
         """
         check_is_fitted(self)
-        place, count = self._item(item), check_integer(n, "n", 1)
+        (place,), count = self._places([item], "item"), check_integer(n, "n", 1)
         G = unit_rows(self.components_.T)
         cosines = np.asarray(G @ G[place])
         others = G.any(axis=1) & G[place].any()
@@ -366,11 +358,14 @@ class Recommender(Estimator):
         rows = zip(self.item_ids_[best].tolist(), cosines[best].tolist(), strict=True)
         return Records(rows, ("item", "cosine"))
 
-    def _item(self, item: Any) -> int:
-        place = int(pairs.places_of(pairs.vector([item]), self.item_ids_, "item")[0])
-        if place < 0:
-            raise ValueError(f"item is {short(item)}, which is not in the fit.")
-        return place
+    def _places(self, items: Any, name: str) -> Array:
+        """Return the numbers of items, which must be in the fit."""
+        ids = pairs.read_ids(items, name)
+        places = pairs.places_of(ids, self.item_ids_)
+        if (places < 0).any():
+            one = ids.tolist()[int((places < 0).argmax())]
+            raise ValueError(f"{name} has {short(one)}, which is not in the fit.")
+        return places
 
     def explain(self, user: Any, item: Any) -> Reasons:
         """Return the contributions of a user's items, and of components, to an item's score.
@@ -398,7 +393,7 @@ class Recommender(Estimator):
         own, base = G[Z.indices][:, used], self.base_weight_
         K = base * (G[:, used].T @ G[:, used]) + own.T @ own
         K[np.diag_indices_from(K)] += self.ridge_ * (Z.nnz + base * len(G))
-        g = G[self._item(item)]
+        g = G[self._places([item], "item")[0]]
         shares = (1 + base) * Z.data * (own @ np.linalg.solve(K, g[used]))
         order = np.argsort(-shares, kind="stable")
         ids = self.item_ids_[Z.indices[order]].tolist()
