@@ -310,7 +310,7 @@ class Recommender(Estimator):
         found, values = lists.best_items(
             model.block, X.shape, n, X if exclude_seen else None, allowed, threads
         )
-        ids = pairs.vector([*self.item_ids_.tolist(), None])  # the last for places -1
+        ids = np.fromiter([*self.item_ids_.tolist(), None], object)  # the last for places -1
         return Recommendations(names, ids[found], values, ~model.users)
 
     def _asked(self, users: Any) -> tuple[list[Any], sp.csr_array, Array]:
@@ -364,7 +364,7 @@ class Recommender(Estimator):
         places = pairs.places_of(ids, self.item_ids_)
         if (places < 0).any():
             one = ids.tolist()[int((places < 0).argmax())]
-            raise ValueError(f"{name} has {short(one)}, which is not in the fit.")
+            raise ValueError(f"{name}: {short(one)} is not in the fit.")
         return places
 
     def explain(self, user: Any, item: Any) -> Reasons:
@@ -383,7 +383,7 @@ class Recommender(Estimator):
             The score without neighbors, and the contributions of items and of components to it.
         """
         check_is_fitted(self)
-        asked = {"user": user} if isinstance(user, Mapping) else pairs.vector([user])
+        asked = {"user": user} if isinstance(user, Mapping) else [user]
         _, X, _ = self._asked(asked)
         if not X.nnz:
             raise ValueError(f"user is {short(user)}; no item is known.")
