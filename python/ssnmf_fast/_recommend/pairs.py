@@ -292,10 +292,7 @@ def read_histories(
         liked.append(not isinstance(own, Mapping))
         values += own.values() if isinstance(own, Mapping) else [1.0] * (len(at) - len(values))
     try:
-        columns, numbers = (
-            places_of(np.fromiter(at, object), item_ids, what),
-            _numbers(values, what),
-        )
+        columns, numbers = places_of(at, item_ids, what), _numbers(values, what)
     except (TypeError, ValueError):
         for name, own in histories.items():  # say whose
             one = f"{what}[{short(name)}]"
