@@ -202,6 +202,9 @@ class SparseTensor:
     def with_values(self, values: Array) -> SparseTensor:
         return SparseTensor(self.at, values)
 
+    def astype(self, dtype: npt.DTypeLike, copy: bool = True) -> SparseTensor:
+        return self.with_values(self.values.astype(dtype, copy=copy))
+
     def sampled(self, at: Coordinates) -> SparseTensor:
         stored, wanted = self.at.keys(), at.keys()
         values = np.zeros(len(wanted), dtype=self.values.dtype)
@@ -286,12 +289,6 @@ def in_order(places: Array, values: Array, shape: tuple[int, ...]) -> SparseTens
         first = np.flatnonzero(np.concatenate([[True], rises]))
         places, values = _in_order(places, first), np.add.reduceat(values, first)
     return SparseTensor(Coordinates(np.ascontiguousarray(places), shape), values)
-
-
-def as_type(X: Tensor, dtype: npt.DTypeLike) -> Tensor:
-    if isinstance(X, SparseTensor):
-        return X.with_values(X.values.astype(dtype, copy=False))
-    return X.astype(dtype, copy=False)
 
 
 @dataclass(frozen=True, eq=False)
