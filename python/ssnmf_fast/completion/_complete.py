@@ -256,11 +256,11 @@ def solve(
     return result
 
 
-def check_gamma_min(value: Any) -> float | str | None:
-    if value is None or (isinstance(value, str) and value == "validate"):
-        return value
-    if isinstance(value, str):
+def check_gamma_min(value: object) -> float | Literal["validate"] | None:
+    if isinstance(value, str) and value != "validate":
         raise ValueError(f"gamma_min must be a number, 'validate' or None; got {short(value)}.")
+    if value is None or isinstance(value, str):
+        return None if value is None else "validate"
     number = border.check_real(value, "gamma_min")
     if number == 0:
         raise ValueError("gamma_min must be above 0; None lets the regularizer vanish.")
