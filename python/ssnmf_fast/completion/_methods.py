@@ -216,7 +216,7 @@ class StructuredIRLS(_Reweighted):
     """IRLS with weights on missing entries, too (Kassab 2021, Algorithm 1).
 
     It stores the n x m iterate X of Algorithm 1, the attribute `iterate` of the result; the
-    completion is its low-rank part.
+    completion is its low-rank part, usually closer to the truth.
 
     Parameters
     ----------

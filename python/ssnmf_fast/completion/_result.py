@@ -91,9 +91,8 @@ class Completion:
     observed : scipy.sparse.csr_array or None
         The observed entries; None in a model of ``ssnmf-fast complete``.
     iterate : ndarray, shape (n, m), or None
-        With method "structured-irls", the iterate X of Algorithm 1 of the thesis;
-        ``offset + left @ right`` is its low-rank part, usually closer to the truth.  For other
-        methods, the iterate is ``to_dense(keep_observed=True)``.
+        The iterate X of :class:`StructuredIRLS <completion.StructuredIRLS>`; for other methods, it
+        is ``to_dense(keep_observed=True)``.
     """
 
     left: Array
