@@ -436,9 +436,8 @@ def counts(rows: int, columns: int, names: tuple[str, str] = ("row", "column")) 
 def is_long(matrix: sp.csr_array) -> bool:
     """Return whether a matrix looks like a table of row, column and value."""
     n, m = matrix.shape
-    if m != 3 or n <= m or np.bincount(matrix.indices)[:2].min() < n:
-        return False
-    return tensors.is_long(matrix.toarray(), 1.0)
+    full = m == 3 < n and np.bincount(matrix.indices)[:2].min() == n
+    return full and tensors.is_long(matrix.toarray(), 1.0)
 
 
 def warn_of_uninformed(matrix: sp.csr_array, filled: str, *, biases: bool, listed: bool) -> None:
