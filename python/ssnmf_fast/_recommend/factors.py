@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import scipy.linalg
 import scipy.sparse as sp
 
@@ -31,6 +32,9 @@ class Setting(NamedTuple):
     def base(self, Z: sp.csr_array) -> float:
         """Return the weight of all pairs; seen pairs have 1 more."""
         return float(min(self.unseen_weight * Z.nnz / (Z.shape[0] * Z.shape[1]), _MOST_BASE))
+
+    def start(self, n: int, dtype: npt.DTypeLike) -> Array:
+        return padded(np.full((n, self.n_components), 0.1 * self.nonnegative, dtype), dtype)
 
 
 def _solve_rows(
@@ -63,10 +67,8 @@ def factorize_pairs(
     """Return factors (n, r) and (m, r) by alternating ridge regressions (Hu et al. 2008)."""
     (n, m), r, base = Z.shape, setting.n_components, setting.base(Z)
     drawn = rng.standard_normal((m, r), dtype=np.float32) / np.float32(3 * np.sqrt(r))
-    start = np.zeros((n, r), np.float32)
-    if setting.nonnegative:
-        drawn, start = np.abs(drawn), start + np.float32(0.1)
-    F, G = padded(start, np.float32), padded(drawn, np.float32)
+    drawn = np.abs(drawn) if setting.nonnegative else drawn
+    F, G = setting.start(n, np.float32), padded(drawn, np.float32)
     turned = transpose(Z, threads)
     steps = _SWEEPS if setting.nonnegative else _STEPS
     for _ in range(passes):
@@ -84,9 +86,7 @@ def _of_liked(F: Array, Z: sp.csr_array) -> Array:
 
 def fold_in(Z: sp.csr_array, G: Array, setting: Setting, base: float, threads: int) -> Array:
     """Return the factor of new users; rows without a positive target are 0."""
-    G = padded(G, G.dtype)
-    start = np.full((Z.shape[0], setting.n_components), 0.1 * setting.nonnegative, G.dtype)
-    F = padded(start, G.dtype)
+    F, G = setting.start(Z.shape[0], G.dtype), padded(G, G.dtype)
     _solve_rows(Z, G, setting, base, F, _EXACT, threads)
     return np.ascontiguousarray(_of_liked(F[:, : setting.n_components], Z))
 

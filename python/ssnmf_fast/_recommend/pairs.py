@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from contextlib import suppress
 from datetime import date
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,7 +14,6 @@ from .._common.arrays import Array
 from .._common.text import listed, nfc, short
 from .._data import arrays
 
-Kind = Literal["graded", "counts", "ones"]
 _COLUMNS = ("user", "item", "rating")
 _WIDE = (
     "A wide table of users x items becomes pairs by "
@@ -235,7 +234,7 @@ def places_in(fit: Pairs, test: Pairs) -> Array:
     return places
 
 
-def kind_of(values: Array, counted: bool = False) -> Kind:
+def kind_of(values: Array, counted: bool = False) -> str:
     """Return the kind of values: ratings on a scale ("graded"), "counts", or equal ("ones")."""
     low, high, middle = float(values.min()), float(values.max()), float(np.median(values))
     if low == high:
@@ -244,7 +243,7 @@ def kind_of(values: Array, counted: bool = False) -> Kind:
     return "counts" if counted or few_large or middle == low >= 1 else "graded"
 
 
-def targets(X: sp.csr_array, kind: Kind, scale: tuple[float, float]) -> sp.csr_array:
+def targets(X: sp.csr_array, kind: str, scale: Sequence[float]) -> sp.csr_array:
     """Return the targets of the model for each pair; 0 means no interest.
 
     Ratings are scaled to 0 (lowest) to 1; logarithms of counts are divided by the user's mean.

@@ -221,8 +221,7 @@ class Recommender(Estimator):
         return [Setting(rank, *one, bool(self.nonnegative)) for one in tried], any(auto)
 
     def _targets(self, X: sp.csr_array) -> sp.csr_array:
-        kind: Any = self.values_
-        return pairs.targets(X, kind, (self.scale_[0], self.scale_[1]))
+        return pairs.targets(X, self.values_, self.scale_)
 
     def _relevant(self, X: sp.csr_array) -> Array:
         """Return which pairs are relevant: all, or ratings above the mean."""
@@ -426,8 +425,7 @@ class Recommender(Estimator):
         """
         check_is_fitted(self)
         k, test = check_integer(k, "k", 1), pairs.read_pairs(users, items, values, columns)
-        own = pairs.Pairs(self.pairs_, self.user_ids_, self.item_ids_)
-        place = pairs.places_in(own, test)
+        place = pairs.places_in(pairs.Pairs(self.pairs_, self.user_ids_, self.item_ids_), test)
         names, X, F = self._asked(test.user_ids)
         m = len(self.item_ids_)
         place[place < 0] = m + np.arange(np.count_nonzero(place < 0))  # relevant, never recommended
