@@ -199,9 +199,8 @@ class Completion:
         elif places.size:
             if places.dtype.kind not in "iu":
                 raise TypeError(f"{name} must be integers; got dtype {places.dtype}.")
-            low, high, last = int(places.min()), int(places.max()), len(factor) - 1
-            if low < 0 or high > last:
-                wrong = low if low < 0 else high
+            last = len(factor) - 1
+            for wrong in places[(places < 0) | (places > last)][:1]:
                 raise IndexError(f"{name} must be from 0 to {last}; got {wrong}.")
         vectors: Array = factor[places.astype(np.intp)]
         unknown = places < 0
