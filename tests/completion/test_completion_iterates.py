@@ -26,13 +26,14 @@ def schedules(data, p, q):
 @each("shape", [(30, 30), (36, 24), (24, 36)])
 @each("p", [0.0, 0.5, 1.0])
 @each("q", [0.0, 0.5, 1.0])
-def test_matrix_free_is_dense(shape, p, q):
+def test_matrix_free_is_dense(shape, p, q, monkeypatch):
+    monkeypatch.setattr(_irls, "_OVERSAMPLING", WHOLE)
     _, holes = structured(*shape, RANK, 0.3, 0.7)
     data = observations(holes)
     observed = ~np.isnan(holes)
     scaled = np.where(observed, holes, 0) / data.scale
     for schedule in schedules(data, p, q):
-        state = _irls.Iteration(data, RANK, None, np.random.default_rng(0), oversampling=WHOLE)
+        state = _irls.Iteration(data, RANK, None, np.random.default_rng(0))
         dense = dense_completion.iterates(scaled, observed, schedule, RANK)
         for iteration in range(1, 21):
             state.reweight(schedule, iteration)
@@ -43,14 +44,15 @@ def test_matrix_free_is_dense(shape, p, q):
 
 @pytest.mark.parametrize("shape", [(30, 30), (36, 24), (24, 36)])
 @pytest.mark.parametrize("alpha", [0.0, 1.0])
-def test_structured_irls_is_dense(shape, alpha):
+def test_structured_irls_is_dense(shape, alpha, monkeypatch):
+    monkeypatch.setattr(_irls, "_OVERSAMPLING", WHOLE)
     _, holes = structured(*shape, RANK, 0.3, 0.7)
     data = observations(holes)
     observed = ~np.isnan(holes)
     scaled = np.where(observed, holes, 0) / data.scale
     schedule = _irls.sirls(data, RANK, p=0.5, q=0.5, sparsity=alpha, exact=True)
     generator = np.random.default_rng(0)
-    state = _irls.Iteration(data, RANK, None, generator, dense=True, oversampling=WHOLE)
+    state = _irls.Iteration(data, RANK, None, generator, dense=True)
     for iteration, expected in zip(
         range(1, 21),
         dense_completion.iterates(scaled, observed, schedule, RANK, alpha),

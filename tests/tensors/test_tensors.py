@@ -458,7 +458,7 @@ def tensor(coords=GOOD[0], values=GOOD[1], shape=GOOD[2]):
         (np.ones((2, 0, 3)), ValueError, "lengths from 1"),
         (np.array([["a"]]), TypeError, "dtype"),
         (np.ones((2, 2), dtype=complex), TypeError, "dtype"),
-        (tensor(values=np.array([1.0, -2.0])), ValueError, r"negative value at \[1, 0, 1\]"),
+        (tensor(values=np.array([1.0, -2.0])), ValueError, r"first is X\[1, 0, 1\] = -2"),
         (tensor(values=np.array([np.nan, 2.0])), ValueError, r"NaN at \[0, 1, 2\]"),
         (tensor(values=np.array([np.inf, 2.0])), ValueError, r"infinity at \[0, 1, 2\]"),
         (tensor(values=np.array([1e200, 2.0])), ValueError, "multiply X by 1e-200"),

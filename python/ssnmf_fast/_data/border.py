@@ -241,7 +241,7 @@ def check_entries(
     remedy: str = SHIFT,
 ) -> None:
     """Refuse bad entries, and huge entries if `limited`; data to fit must be `ordinary`."""
-    values: Array = matrix.data if sp.issparse(matrix) else matrix
+    values: Array = matrix.data if sp.issparse(matrix) else getattr(matrix, "values", matrix)
     if not values.size:
         return
     low, high = np.min(values), np.max(values)
@@ -285,6 +285,9 @@ def _position(matrix: Any, test: Callable[[Array], Array]) -> str:
         k = int(np.flatnonzero(test(matrix.data))[0])
         i = int(np.searchsorted(matrix.indptr, k, side="right")) - 1
         return f"[{i}, {matrix.indices[k]}] = {matrix.data[k]:g}"
+    if hasattr(matrix, "at"):  # a sparse tensor
+        k = int(np.flatnonzero(test(matrix.values))[0])
+        return f"{matrix.at.places[:, k].tolist()} = {matrix.values[k]:g}"
     place = np.argwhere(test(matrix))[0].tolist()
     return f"{place} = {matrix[tuple(place)]:g}"
 

@@ -120,17 +120,7 @@ def _check_sparse(parts: Parts, name: str, dtype: npt.DTypeLike, ordinary: bool)
             entry = int(np.flatnonzero(outside)[0])
             where = f"{places[:, entry].tolist()}; mode {mode} has indices from 0 to {length - 1}"
             raise ValueError(f"entry {entry} of {name} has the coordinates {where}.")
-    for wrong, what, mend in (
-        (np.isnan(values), "NaN", "leave the entry out, or name it in weights.missing(...)"),
-        (np.isinf(values), "infinity", "replace it by a finite number"),
-        (values < 0, "a negative value", "nonnegative factorization needs values >= 0"),
-    ):
-        if wrong.any():
-            entry = int(np.flatnonzero(wrong)[0])
-            raise ValueError(
-                f"{name} has {what} at {places[:, entry].tolist()}: {values[entry]:g}; {mend}."
-            )
-    check_entries(values[None], name, ordinary=ordinary)  # too large or small
+    check_entries(SparseTensor(Coordinates(places, lengths), values), name, ordinary=ordinary)
     if not values.all():  # drop stored zeros
         places, values = places[:, values > 0], values[values > 0]
     return in_order(places.astype(np.int32), np.ascontiguousarray(values), lengths)
@@ -212,14 +202,14 @@ class SparseTensor:
     def with_values(self, values: Array) -> SparseTensor:
         return SparseTensor(self.at, values)
 
+    def astype(self, dtype: npt.DTypeLike, copy: bool = True) -> SparseTensor:
+        return self.with_values(self.values.astype(dtype, copy=copy))
+
     def sampled(self, at: Coordinates) -> SparseTensor:
         stored, wanted = self.at.keys(), at.keys()
         values = np.zeros(len(wanted), dtype=self.values.dtype)
-        if len(stored):
-            place = np.searchsorted(stored, wanted)
-            place[place == len(stored)] = 0
-            found = stored[place] == wanted
-            values[found] = self.values[place[found]]
+        _, here, there = np.intersect1d(stored, wanted, assume_unique=True, return_indices=True)
+        values[there] = self.values[here]
         return SparseTensor(at, values)
 
     def without(self, at: Coordinates) -> SparseTensor:
@@ -301,12 +291,6 @@ def in_order(places: Array, values: Array, shape: tuple[int, ...]) -> SparseTens
     return SparseTensor(Coordinates(np.ascontiguousarray(places), shape), values)
 
 
-def as_type(X: Tensor, dtype: npt.DTypeLike) -> Tensor:
-    if isinstance(X, SparseTensor):
-        return X.with_values(X.values.astype(dtype, copy=False))
-    return X.astype(dtype, copy=False)
-
-
 @dataclass(frozen=True, eq=False)
 class RowProducts:
     """G as the factors whose rows are multiplied; the last index runs fastest."""
@@ -337,10 +321,6 @@ Rows: TypeAlias = Array | RowProducts
 def factors_of(G: Rows) -> tuple[Array, ...]:
     """Return the factors whose rows are multiplied, or the only one."""
     return G.factors if isinstance(G, RowProducts) else (G,)
-
-
-def whole(G: Rows) -> Array:
-    return np.asarray(G[:])
 
 
 def used_columns(G: Rows) -> Array:

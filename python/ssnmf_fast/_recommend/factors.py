@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import scipy.linalg
 import scipy.sparse as sp
 
@@ -18,7 +19,6 @@ _SWEEPS = 10  # of coordinate descent, for nonnegative factors
 _EXACT = 60  # steps or sweeps for exact rows
 _MOST_BASE = 0.5  # the largest weight of an unseen pair; a seen one has 1 more
 _NEIGHBORS_RIDGE = 1.0  # relative to the mean square of the columns of items
-_SHARE = 8  # users or items per component, at least
 
 
 class Setting(NamedTuple):
@@ -33,9 +33,8 @@ class Setting(NamedTuple):
         """Return the weight of all pairs; seen pairs have 1 more."""
         return float(min(self.unseen_weight * Z.nnz / (Z.shape[0] * Z.shape[1]), _MOST_BASE))
 
-
-def most_components(shape: tuple[int, int]) -> int:
-    return max(1, min(shape) // _SHARE)
+    def start(self, n: int, dtype: npt.DTypeLike) -> Array:
+        return padded(np.full((n, self.n_components), 0.1 * self.nonnegative, dtype), dtype)
 
 
 def _solve_rows(
@@ -68,10 +67,8 @@ def factorize_pairs(
     """Return factors (n, r) and (m, r) by alternating ridge regressions (Hu et al. 2008)."""
     (n, m), r, base = Z.shape, setting.n_components, setting.base(Z)
     drawn = rng.standard_normal((m, r), dtype=np.float32) / np.float32(3 * np.sqrt(r))
-    start = np.zeros((n, r), np.float32)
-    if setting.nonnegative:
-        drawn, start = np.abs(drawn), start + np.float32(0.1)
-    F, G = padded(start, np.float32), padded(drawn, np.float32)
+    drawn = np.abs(drawn) if setting.nonnegative else drawn
+    F, G = setting.start(n, np.float32), padded(drawn, np.float32)
     turned = transpose(Z, threads)
     steps = _SWEEPS if setting.nonnegative else _STEPS
     for _ in range(passes):
@@ -89,9 +86,7 @@ def _of_liked(F: Array, Z: sp.csr_array) -> Array:
 
 def fold_in(Z: sp.csr_array, G: Array, setting: Setting, base: float, threads: int) -> Array:
     """Return the factor of new users; rows without a positive target are 0."""
-    G = padded(G, G.dtype)
-    start = np.full((Z.shape[0], setting.n_components), 0.1 * setting.nonnegative, G.dtype)
-    F = padded(start, G.dtype)
+    F, G = setting.start(Z.shape[0], G.dtype), padded(G, G.dtype)
     _solve_rows(Z, G, setting, base, F, _EXACT, threads)
     return np.ascontiguousarray(_of_liked(F[:, : setting.n_components], Z))
 

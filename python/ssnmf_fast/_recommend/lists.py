@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
@@ -10,6 +10,7 @@ import scipy.sparse as sp
 
 from .._common.arrays import Array
 from .._data.arrays import entry_rows
+from .._data.entries import row_slices
 from .._data.threads import Stop, run_side_by_side
 
 _ENTRIES = 1 << 23  # of a block of scores, users x items
@@ -56,8 +57,6 @@ def best_items(
 
     Equal scores are in the order of the columns; missing items are -1 and NaN.
     """
-    step = max(1, _ENTRIES // shape[1])
-    blocks = [slice(first, min(first + step, shape[0])) for first in range(0, shape[0], step)]
 
     def task(rows: slice, n_threads: int, stop: Stop) -> tuple[Array, Array]:
         del n_threads, stop
@@ -69,14 +68,12 @@ def best_items(
             block = block[:, allowed]
         return _largest(block, n)
 
-    tasks = [partial(task, rows) for rows in blocks]
-    found: Iterator[tuple[Array, Array]] = run_side_by_side(tasks, min(threads, len(tasks) or 1), 1)
-    parts = list(found)
-    if not parts:
-        return np.empty((0, n), np.int64), np.empty((0, n), np.float32)
+    tasks = [partial(task, rows) for rows in row_slices(shape[0], max(1, _ENTRIES // shape[1]))]
+    nothing = np.empty((0, n), np.int64), np.empty((0, n), np.float32)  # of no users
+    parts = [nothing, *run_side_by_side(tasks, min(threads, len(tasks) or 1), 1)]
     columns, values = (np.concatenate(part) for part in zip(*parts, strict=True))
     if allowed is not None:
-        columns = np.where(columns >= 0, allowed[np.maximum(columns, 0)], -1)
+        columns = np.append(allowed, -1)[columns]  # -1 stays -1
     return columns, values
 
 

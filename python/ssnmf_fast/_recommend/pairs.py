@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from contextlib import suppress
 from datetime import date
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
 from .._common.arrays import Array
 from .._common.text import listed, nfc, short
-from .._data.arrays import (
-    as_array,
-    entry_rows,
-    float_dtype,
-    inspect_sparse,
-    is_missing,
-    refuse_on_disk,
-    unmask,
-)
+from .._data import arrays
 
-Kind = Literal["graded", "counts", "ones"]
 _COLUMNS = ("user", "item", "rating")
 _WIDE = (
     "A wide table of users x items becomes pairs by "
@@ -45,8 +36,8 @@ def matrix_of(X: Any, name: str) -> sp.csr_array | None:
     """Return X as a matrix if it is one; 0 and NaN of an array do not count as pairs."""
     if not (sp.issparse(X) or (isinstance(X, np.ndarray) and X.ndim == 2)):
         return None
-    X = inspect_sparse(X, name)[0] if sp.issparse(X) else as_array(X, name)
-    dtype = float_dtype(X.dtype, name)
+    X = arrays.inspect_sparse(X, name)[0] if sp.issparse(X) else arrays.as_array(X, name)
+    dtype = arrays.float_dtype(X.dtype, name)
     X = X if sp.issparse(X) else np.where(np.isnan(X), 0, X)
     matrix = sp.csr_array(X, dtype=dtype, copy=True)
     matrix.sum_duplicates()
@@ -63,11 +54,10 @@ def read_triplets(
     users: Any, items: Any, values: Any, columns: Iterable[str] | None
 ) -> tuple[Array, Array, Array | None]:
     """Return ids and values of pairs, from arrays or from the columns of a data frame."""
-    refuse_on_disk(users, "Recommender")
+    arrays.refuse_on_disk(users, "Recommender")
     if type(users).__module__.split(".")[0] in ("dask", "distributed"):
         raise TypeError("users is a Dask object; Recommender needs pairs in memory: .compute().")
-    table = hasattr(users, "columns") and hasattr(users, "__getitem__")
-    if table:
+    if hasattr(users, "columns") and hasattr(users, "__getitem__"):
         if items is not None or values is not None:
             raise TypeError("items and values must be columns of the data frame; use columns.")
         names = list(columns) if columns is not None else [c for c in _COLUMNS if c in users]
@@ -77,8 +67,7 @@ def read_triplets(
                 f"columns must name the columns of users, items and, optionally, values; got "
                 f"{names!r}, but the data frame has {listed([*users.columns])}. {_WIDE}"
             )
-        users, items, *rest = (users[name] for name in names)
-        values = rest[0] if rest else None
+        users, items, values = [*(users[name] for name in names), None][:3]
     elif columns is not None:
         raise TypeError("columns are for a data frame; give one, or users and items.")
     if items is None:
@@ -87,8 +76,7 @@ def read_triplets(
             "sparse matrix of users and items."
         )
     ids = read_ids(users, "users"), read_ids(items, "items")
-    if values is not None:
-        values = _numbers(values, "values")
+    values = None if values is None else _numbers(values, "values")
     for name, one in (("items", ids[1]), ("values", values)):
         if one is not None and len(one) != len(ids[0]):
             raise ValueError(
@@ -102,8 +90,8 @@ def read_ids(given: Any, name: str) -> Array:
     if isinstance(given, (str, bytes, Set, Mapping)) or not hasattr(given, "__iter__"):
         kind = type(given).__name__
         raise TypeError(f"{name} must be a list of ids; got {short(given)} of type {kind}.")
-    given = unmask(given, name, allow_nan=False)
-    array = np.asarray(given) if hasattr(given, "__array__") else vector(given)
+    given = arrays.unmask(given, name, allow_nan=False)
+    array = np.asarray(given) if hasattr(given, "__array__") else np.fromiter(given, object)
     if array.ndim != 1 or (len(array) and isinstance(array[0], (list, np.ndarray))):
         shape = array.shape if array.ndim != 1 else (*array.shape, *np.shape(array[0]))
         raise ValueError(f"{name} must be a vector of ids; got shape {shape}.")
@@ -118,22 +106,9 @@ def read_ids(given: Any, name: str) -> Array:
         return exact
     if array.dtype.kind != "f":
         return array
-    for k in np.flatnonzero(np.abs(array) >= _largest_exact(array.dtype))[:1]:
+    for k in np.flatnonzero(np.abs(array) >= 2 / np.finfo(array.dtype).eps)[:1]:
         _plain(array[k], f"{name}[{k}]")  # refuses it
     return array.astype(np.int64) if np.array_equal(array, np.trunc(array)) else array
-
-
-def _largest_exact(dtype: Any) -> float:
-    """Return the number from which on floats skip integers."""
-    return float(2 ** (np.finfo(dtype).nmant + 1))
-
-
-def vector(values: Iterable[Any]) -> Array:
-    """Return an array of objects, which may be tuples."""
-    values = list(values)
-    array = np.empty(len(values), dtype=object)
-    array[:] = values
-    return array
 
 
 def _of_one_kind(values: list[Any], name: str) -> Array:
@@ -145,18 +120,18 @@ def _of_one_kind(values: list[Any], name: str) -> Array:
         return np.array(values)
     if kinds <= {int, bool}:
         array = np.array(values)
-        return array if array.dtype.kind in "iu" else vector(values)  # beyond 64 bits
+        return array if array.dtype.kind in "iu" else np.fromiter(values, object)  # beyond 64 bits
     if all(isinstance(one, date) and getattr(one, "tzinfo", None) is None for one in values):
         return np.array(values, dtype="M8[us]")
-    return vector(values)
+    return np.fromiter(values, object)
 
 
 def _plain(one: Any, name: str) -> Any:
     """Return an id as an object of Python, with whole numbers as integers."""
-    if is_missing(one):
+    if arrays.is_missing(one):
         raise ValueError(f"{name} is missing; leave it out.")
     if isinstance(one, (float, np.floating)) and one == np.trunc(one):
-        if not abs(one) < _largest_exact(type(one)):
+        if not abs(one) < 2 / np.finfo(type(one)).eps:  # from there on floats skip integers
             rounded = f"{name} is {short(float(one))}, a rounded number, not an exact id"
             raise ValueError(f"{rounded}; read the ids as text or as integers.")
         return int(one)
@@ -173,9 +148,10 @@ def _plain(one: Any, name: str) -> Any:
 
 
 def _numbers(values: Any, name: str) -> Array:
-    array = as_array(values, name, allow_objects=True)
+    array = arrays.as_array(values, name, allow_objects=True)
     if array.dtype.kind == "O":
-        array = vector(np.nan if is_missing(one) else one for one in array.ravel().tolist())
+        objects = (np.nan if arrays.is_missing(one) else one for one in array.ravel().tolist())
+        array = np.fromiter(objects, object)
     try:
         if array.dtype.kind in "cmM":
             raise TypeError(f"{array.dtype} is not a type of numbers")
@@ -226,7 +202,7 @@ def numbered(ids: Array) -> tuple[Array, Array]:
     else:  # which Python compares without rounding
         place: dict[Any, int] = {}
         numbers = np.array([place.setdefault(one, len(place)) for one in ids], dtype=np.int64)
-        found = vector(place)
+        found = np.fromiter(place, object)
         with suppress(TypeError):  # such as text and numbers
             order = sorted(range(len(found)), key=found.__getitem__)
             found, numbers = found[order], np.argsort(order)[numbers]
@@ -258,7 +234,7 @@ def places_in(fit: Pairs, test: Pairs) -> Array:
     return places
 
 
-def kind_of(values: Array, counted: bool = False) -> Kind:
+def kind_of(values: Array, counted: bool = False) -> str:
     """Return the kind of values: ratings on a scale ("graded"), "counts", or equal ("ones")."""
     low, high, middle = float(values.min()), float(values.max()), float(np.median(values))
     if low == high:
@@ -267,7 +243,7 @@ def kind_of(values: Array, counted: bool = False) -> Kind:
     return "counts" if counted or few_large or middle == low >= 1 else "graded"
 
 
-def targets(X: sp.csr_array, kind: Kind, scale: tuple[float, float]) -> sp.csr_array:
+def targets(X: sp.csr_array, kind: str, scale: Sequence[float]) -> sp.csr_array:
     """Return the targets of the model for each pair; 0 means no interest.
 
     Ratings are scaled to 0 (lowest) to 1; logarithms of counts are divided by the user's mean.
@@ -279,7 +255,7 @@ def targets(X: sp.csr_array, kind: Kind, scale: tuple[float, float]) -> sp.csr_a
         low, high = scale
         Z.data = np.clip((X.data - low) / ((high - low) or 1.0), 0, 1).astype(np.float32)
     elif kind == "counts":
-        logs, rows, n = np.log1p(X.data.astype(np.float32)), entry_rows(X.indptr), X.shape[0]
+        logs, rows, n = np.log1p(X.data.astype(np.float32)), arrays.entry_rows(X.indptr), X.shape[0]
         sums = np.bincount(rows, np.nan_to_num(logs), n)
         means = sums / np.maximum(np.bincount(rows, ~unknown, n), 1)
         Z.data = (logs / np.where(means > 0, means, 1)[rows]).astype(np.float32)
@@ -315,7 +291,7 @@ def read_histories(
         liked.append(not isinstance(own, Mapping))
         values += own.values() if isinstance(own, Mapping) else [1.0] * (len(at) - len(values))
     try:
-        columns, numbers = places_of(vector(at), item_ids, what), _numbers(values, what)
+        columns, numbers = places_of(at, item_ids, what), _numbers(values, what)
     except (TypeError, ValueError):
         for name, own in histories.items():  # say whose
             one = f"{what}[{short(name)}]"

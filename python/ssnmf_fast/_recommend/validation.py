@@ -52,13 +52,11 @@ def best_setting(
         trials.append(Trial("Recommender", found, *one[:3]))
         return found
 
-    scores = {one: tried(one) for one in settings}
-    best = max(scores, key=lambda one: scores[one])
-    if larger is not None:
-        wide = best._replace(n_components=larger)
-        best = wide if tried(wide) > scores[best] else best
-    of_popular = ndcg(lists.popular_scores(popularity))
+    best = max(settings, key=tried)
     largest = max(one.ndcg for one in trials)
+    if larger is not None and tried(wide := best._replace(n_components=larger)) > largest:
+        best, largest = wide, trials[-1].ndcg
+    of_popular = ndcg(lists.popular_scores(popularity))
     trials.append(Trial("popular items", of_popular))
     if of_popular >= largest:
         warn_user(

@@ -13,7 +13,7 @@ import numpy as np
 from .._backend.dispatch import kernels, padded
 from .._common.arrays import Array
 from .._data.entries import Entries, Target, block_slices, row_slices
-from .._data.tensors import full_columns, whole
+from .._data.tensors import full_columns
 from .._data.threads import one_blas_thread
 from .terms import Loss, Term, register_loss, registered
 
@@ -199,7 +199,7 @@ class BetaDivergence(Loss):
         """
         if term.entries.by_factors and prod(G.shape) > _LARGEST_FAR_SIDE:
             return super().solve_rows(term, F, G, tol, most)
-        wide = padded(whole(G), np.float64)
+        wide = padded(np.asarray(G[:]), np.float64)
         reached = wide.any(axis=1)
         unsolved = 0
         with one_blas_thread():

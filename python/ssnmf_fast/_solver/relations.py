@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from .._backend.dispatch import aligned_zeros
 from .._common.arrays import Array, Factors
 from .._data.entries import SparseEntries, Target
-from .._data.tensors import RowProducts, whole
+from .._data.tensors import RowProducts
 from .descent import Part, added
 from .terms import Loss, Term
 
@@ -117,7 +117,7 @@ class TermView(NamedTuple):
         if len(self.far) == 1 and not self.term.entries.by_factors:
             return images.of(self.far[0], self.far_map)
         products = RowProducts(tuple(images.factors[name] for name in self.far))
-        return products if self.term.entries.by_factors else whole(products)
+        return products if self.term.entries.by_factors else products[:]
 
 
 def value(relations: Sequence[Relation], factors: Factors, images: Images | None = None) -> float:

@@ -95,23 +95,16 @@ def _complete_ratings(source: Source, options: Namespace) -> dict[str, Any]:
         print(f"  columns   {roles}; {task.density:.2%} of the pairs are rated", flush=True)
         completion, summary = task.evaluate()
         by_user, by_item = np.diff(matrix.indptr), np.bincount(matrix.indices, minlength=m)
-        # Shown are users with about the number of ratings that is listed.
-        usual = np.argsort(np.abs(by_user - _LISTED), kind="stable")[:_SHOWN]
-        shown: dict[int, list[str]] = {int(u): [] for u in usual}
-
-        def rows_of_lists() -> Iterator[tuple[str, int, str, float]]:
-            for u, rank, i, value in _highest(completion, matrix, top, options.threads):
-                if u in shown and rank <= _LISTED:
-                    shown[u].append(f"{items[i]} ({value:.3g})")
-                yield users[u], rank, items[i], value
-
-        out.write_csv(_BEST, ("user", "rank", "item", "predicted rating"), rows_of_lists())
+        best, values = _highest(completion, matrix, top, options.threads)
+        places = np.argwhere(best >= 0).tolist()
+        rows = ((users[u], k + 1, items[best[u, k]], values[u, k].item()) for u, k in places)
+        out.write_csv(_BEST, ("user", "rank", "item", "predicted rating"), rows)
         ids: dict[str, Any] = {"row_ids": np.array(users), "column_ids": np.array(items)}
         ssnmf_fast.save(replace(completion, **ids, **_NOT_KEPT), out.path(MODEL_NAME))
         by_role = (_USERS, "user", users, by_user), (_ITEMS, "item", items, by_item)
         for file, role, things, count in by_role:
-            places = zip(range(len(things)), things, count.tolist(), strict=True)
-            out.write_csv(file, ("place", role, "ratings"), places)
+            numbered = zip(range(len(things)), things, count.tolist(), strict=True)
+            out.write_csv(file, ("place", role, "ratings"), numbered)
         if len(empty):
             pairs = zip(empty.tolist(), completion.predict(*empty.T).tolist(), strict=True)
             rated = ((users[u], items[i], value) for (u, i), value in pairs)
@@ -122,11 +115,13 @@ def _complete_ratings(source: Source, options: Namespace) -> dict[str, Any]:
         out.write_summary(report)
         out.draw(_PICTURE, lambda: png(singular_values(completion.singular_values)))
         examples = []
-        for u, predicted in shown.items():
-            own = matrix[[u]]
+        # Shown are users with about the number of ratings that is listed.
+        for u in np.argsort(np.abs(by_user - _LISTED), kind="stable")[:_SHOWN]:
+            own, listed = matrix[[u]], np.flatnonzero(best[u, :_LISTED] >= 0)
             liked = np.argsort(-own.data, kind="stable")[:_LISTED]
             known = ", ".join(f"{items[own.indices[k]]} ({own.data[k]:g})" for k in liked)
-            examples.append((users[u], known, ", ".join(predicted)))
+            predicted = ", ".join(f"{items[best[u, k]]} ({values[u, k]:.3g})" for k in listed)
+            examples.append((users[u], known, predicted))
         page = _page(report, examples, task.remarks)
         out.draw(_PAGE, lambda: render(page))
     return {**report, **out.show()}
@@ -205,14 +200,12 @@ def _complete_matrix(source: Source, options: Namespace) -> dict[str, Any]:
 
 def _highest(
     completion: Completion, rated: sp.csr_array, top: int, threads: int | None
-) -> Iterator[tuple[int, int, int, float]]:
-    """Yield user, rank (from 1), item and predicted rating, user by user and best first."""
+) -> tuple[Array, Array]:
+    """Return unrated items of each user with the highest predictions, best first, and these."""
     shape, left, right = rated.shape, completion.left, completion.right
     most = min(top, shape[1]), rated, None, resolve_threads(threads)
     items, values = best_items(lambda rows: left[rows] @ right, shape, *most)
-    values = np.clip(values + completion.offset, completion.lower, completion.upper)
-    for user, rank in np.argwhere(items >= 0).tolist():
-        yield user, rank + 1, items[user, rank].item(), values[user, rank].item()
+    return items, np.clip(values + completion.offset, completion.lower, completion.upper)
 
 
 class _Task:

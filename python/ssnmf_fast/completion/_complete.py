@@ -66,19 +66,11 @@ def complete(
     shape : tuple of int, optional
         (n, m), for triplets; by default just large enough.
     method : str or object of ssnmf_fast.completion
-        An object holds the parameters of its method; a name stands for the defaults:
-
-        - "auto": :class:`MatrixIRLS <completion.MatrixIRLS>`, the most accurate for hard problems;
-          with `gamma_min` ``IRLS(p=0)``.
-        - "sirls", "structured-sirls": :class:`SIRLS <completion.SIRLS>` and
-          :class:`StructuredSIRLS <completion.StructuredSIRLS>`, gradient steps on the smoothed
-          Schatten-p function [1]_ (2.2.3, Algorithm 2).
-        - "irls", "structured-irls": :class:`IRLS <completion.IRLS>` and
-          :class:`StructuredIRLS <completion.StructuredIRLS>`, weighted least squares solved exactly
-          [1]_ ((2.6), Algorithm 1).
-        - "nnm", "structured-nnm": :class:`NNM <completion.NNM>` and
-          :class:`StructuredNNM <completion.StructuredNNM>`, nuclear norm minimization [1]_ ((2.2),
-          (2.7)), for small matrices.
+        An object holds the parameters of its method; a name stands for the defaults.  "auto" is
+        :class:`MatrixIRLS <completion.MatrixIRLS>`, the most accurate for hard problems, or with
+        `gamma_min` ``IRLS(p=0)``.  Others, from [1]_, are "sirls", "irls" and, for small matrices,
+        "nnm" (:class:`SIRLS <completion.SIRLS>`, :class:`IRLS <completion.IRLS>`, :class:`NNM
+        <completion.NNM>`); with "structured-" before the name, missing entries tend to zero.
     n_components : int, optional
         Rank r; the nuclear norm methods do not use it.  None estimates it from the number of
         singular values above a hundredth of the largest while the regularizer falls (for
@@ -112,14 +104,12 @@ def complete(
         for "auto" and 1e-5 for the others.  With `gamma_min`, this ends a level; 1e-3.
     random_state : None, int, Generator or RandomState
         Seed of the randomized SVD and of the sampled missing entries.
-    n_threads : int, optional
-        Number of threads; it does not change the result.  None uses all available cores.
+    n_threads, verbose : int
+        As in :func:`ssnmf_fast.factorize`.
     callback : callable, optional
         Called with a :class:`ssnmf_fast.results.CompletionState` after every check, also during the
         search for ``gamma_min="validate"``.  If it returns True, the current fit is the result; in
         the search, that fit uses nine tenths of the entries.
-    verbose : int
-        1 shows progress on standard error: a bar on a terminal, otherwise lines.
     dtype : {"float32", "float64"}, optional
         Type of all computations, to which M is converted.  None: the type of M, float64 for
         integers.
@@ -278,22 +268,21 @@ def check_gamma_min(value: object) -> float | Literal["validate"] | None:
 
 
 def _start(
-    init: object, shape: tuple[int, int], fill_value: float, dtype: npt.DTypeLike
+    init: Any, shape: tuple[int, int], fill_value: float, dtype: npt.DTypeLike
 ) -> tuple[Array, Array]:
     """Return F (n x r) and G (m x r, with orthonormal columns) of a warm start."""
     if isinstance(init, Completion):
         if init.offset != fill_value:
             what = f"fill_value (or mean) {init.offset:g}, but now it is {fill_value:g}"
             raise ValueError(f"init was completed with {what}; they must agree.")
-        left, right = (factor.astype(dtype, copy=False) for factor in (init.left, init.right))
-    elif isinstance(init, (tuple, list)) and len(init) == 2:
-        signs: dict[str, Any] = {"allow_negative": True, "limited": False}
-        left, right = (
-            border.check_matrix(arrays.as_array(factor, name), name, dtype=dtype, **signs)
-            for factor, name in zip(init, ("init[0]", "init[1]"), strict=True)
-        )
-    else:
+        init = init.left, init.right
+    if not isinstance(init, (tuple, list)) or len(init) != 2:
         raise TypeError("init must be a Completion or a pair (left, right) of arrays.")
+    signs: dict[str, Any] = {"allow_negative": True, "limited": False}
+    left, right = (
+        border.check_matrix(arrays.as_array(factor, name), name, dtype=dtype, **signs)
+        for factor, name in zip(init, ("init[0]", "init[1]"), strict=True)
+    )
     if left.shape[1] != right.shape[0]:
         raise ValueError(f"init has factors of shapes {left.shape} and {right.shape}.")
     n, m = len(left), right.shape[1]
@@ -447,9 +436,8 @@ def counts(rows: int, columns: int, names: tuple[str, str] = ("row", "column")) 
 def is_long(matrix: sp.csr_array) -> bool:
     """Return whether a matrix looks like a table of row, column and value."""
     n, m = matrix.shape
-    if m != 3 or n <= m or np.bincount(matrix.indices)[:2].min() < n:
-        return False
-    return tensors.is_long(matrix.toarray(), 1.0)
+    full = m == 3 < n and np.bincount(matrix.indices)[:2].min() == n
+    return full and tensors.is_long(matrix.toarray(), 1.0)
 
 
 def warn_of_uninformed(matrix: sp.csr_array, filled: str, *, biases: bool, listed: bool) -> None:

@@ -205,14 +205,12 @@ class Method(ABC):
             name, value = parameter.name, getattr(self, parameter.name)
             if name in self.options:
                 check_option(value, name, self.options[name])
-                continue
-            if name in ("gamma", "eps") and callable(value):
-                continue
-            whole = name in ("k_s", "k_l")
-            number = check_integer(value, name, 1) if whole else check_real(value, name)
-            if number > 1 and not whole and name != "sparsity":
-                raise ValueError(f"{name} must be from 0 to 1; got {value!r}.")
-            object.__setattr__(self, name, number)
+            elif name in ("k_s", "k_l"):
+                object.__setattr__(self, name, check_integer(value, name, 1))
+            elif not (name in ("gamma", "eps") and callable(value)):
+                object.__setattr__(self, name, check_real(value, name))
+                if value > 1 and name != "sparsity":
+                    raise ValueError(f"{name} must be from 0 to 1; got {value!r}.")
 
     @abstractmethod
     def _fits(self, problem: Problem) -> Iterator[Fit]:
@@ -340,13 +338,12 @@ class Iteration:
         rng: np.random.Generator,
         *,
         dense: bool = False,
-        oversampling: int = _OVERSAMPLING,
     ) -> None:
         n, m = observations.shape
         self.observations = observations
         self._estimated, self._dense = rank is None, dense
         self.rank = min(observations.largest_rank() if rank is None else rank, n, m)
-        self._columns = min(self.rank + oversampling, n, m)
+        self._columns = min(self.rank + _OVERSAMPLING, n, m)
         self._space = sketch(m, self._columns, observations.dtype, rng)
         self._power_steps = _FIRST_POWER_STEPS
         F, G = start if start is not None else (np.zeros((n, 1)), np.zeros((m, 1)))

@@ -250,17 +250,13 @@ class _MissingEntries:
             return self._whole
         n, m = shape = self._problem.observations.shape
         if self._count <= self._wanted:
-            missing = np.ones(n * m, dtype=bool)
-            missing[self._taken] = False
-            places = np.flatnonzero(missing)
+            places = np.arange(n * m)
         else:
             # Draw more, because some places are observed or drawn twice.
             hits = self._wanted * (1 + len(self._taken) / self._count)
             places = np.sort(self._problem.rng.integers(n * m, size=int(hits)))
             places = places[np.diff(places, prepend=-1) > 0]
-            near = np.searchsorted(self._taken, places)
-            near[near == len(self._taken)] = 0
-            places = places[self._taken[near] != places]
+        places = np.setdiff1d(places, self._taken, assume_unique=True)
         rows, columns = np.divmod(places, m)
         indptr = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=n))])
         ranges = column_ranges(np.bincount(columns, minlength=m), self._problem.n_threads)

@@ -113,6 +113,9 @@ class _Reweighted(Method):
         Exponent of the Schatten function, 0 (log-determinant) to 1.
     q : float
         Exponent of the sparsity of missing entries, 0 to 1.
+    sparsity : float
+        Weight alpha of the sparsity (Algorithm 1), or the step c (Algorithm 2), at least 0, for
+        data of spectral norm 1; 0 turns it off.
     """
 
     p: float = 1.0
@@ -181,8 +184,6 @@ class StructuredSIRLS(_Reweighted):
 
     Parameters
     ----------
-    sparsity : float
-        The step c, at least 0, for data of spectral norm 1; 0 turns it off.
     sparsity_decay : float
         Factor of c in every iteration, 0 to 1; 1 in the thesis.
     step : {"proximal", "explicit"}
@@ -216,12 +217,7 @@ class StructuredIRLS(_Reweighted):
     """IRLS with weights on missing entries, too (Kassab 2021, Algorithm 1).
 
     It stores the n x m iterate X of Algorithm 1, the attribute `iterate` of the result; the
-    completion is its low-rank part.
-
-    Parameters
-    ----------
-    sparsity : float
-        Weight alpha of the sparsity, at least 0, for data of spectral norm 1; 0 turns it off.
+    completion is its low-rank part, usually closer to the truth.
     """
 
     q: float = 1.0

@@ -200,15 +200,14 @@ def _search(
     ((part, places, truth),) = _divisions(problem, 1)
     candidates = ranks(problem.rank, problem.entries.shape)
     least, choice, fruitless = np.inf, (candidates[0], FIRST_GAMMA), 0
-    best: _Best | None = None
+    best = nothing = _Best(np.inf, FIRST_GAMMA)
     for rank in candidates:
-        for before in [None] if best is None else [best, None]:
-            start = None if before is None else before.factors
-            fit = _NoisyFit(problem, schedule, part, rank, np.random.default_rng(0), start)
+        for before in (best, nothing):
+            rng = np.random.default_rng(0)
+            fit = _NoisyFit(problem, schedule, part, rank, rng, before.factors)
             best = yield from _best_level(fit, gamma_min, truth, places, before)
             if not best.is_first:
                 break
-        assert best is not None
         fruitless += 1
         if best.error < least * (1 - _GAIN):
             least, choice, fruitless = best.error, (rank, best.gamma), 0
@@ -218,12 +217,12 @@ def _search(
 
 
 def _best_level(
-    fit: _NoisyFit, gamma_min: float | None, truth: Array, places: Pair, before: _Best | None
+    fit: _NoisyFit, gamma_min: float | None, truth: Array, places: Pair, before: _Best
 ) -> Generator[Fit, None, _Best]:
     """Lower gamma, from near the best level of the previous rank, until the error stops falling."""
     best, worse = _Best(np.inf, FIRST_GAMMA), 0
-    first = FIRST_GAMMA if before is None else min(FIRST_GAMMA, _LEAD * before.near)
-    patience = _LEVELS_WITHOUT_GAIN if before is None else 1
+    first = min(FIRST_GAMMA, _LEAD * before.near)
+    patience = _LEVELS_WITHOUT_GAIN if before.factors is None else 1
     errors: dict[float, float] = {}
     for reached in fit.levels(gamma_min or _LAST_GAMMA, first):
         gamma, worse = reached.history[-1].gamma, worse + 1

@@ -91,9 +91,8 @@ class Completion:
     observed : scipy.sparse.csr_array or None
         The observed entries; None in a model of ``ssnmf-fast complete``.
     iterate : ndarray, shape (n, m), or None
-        With method "structured-irls", the iterate X of Algorithm 1 of the thesis;
-        ``offset + left @ right`` is its low-rank part, usually closer to the truth.  For other
-        methods, the iterate is ``to_dense(keep_observed=True)``.
+        The iterate X of :class:`StructuredIRLS <completion.StructuredIRLS>`; for other methods, it
+        is ``to_dense(keep_observed=True)``.
     """
 
     left: Array
@@ -200,9 +199,8 @@ class Completion:
         elif places.size:
             if places.dtype.kind not in "iu":
                 raise TypeError(f"{name} must be integers; got dtype {places.dtype}.")
-            low, high, last = int(places.min()), int(places.max()), len(factor) - 1
-            if low < 0 or high > last:
-                wrong = low if low < 0 else high
+            last = len(factor) - 1
+            for wrong in places[(places < 0) | (places > last)][:1]:
                 raise IndexError(f"{name} must be from 0 to {last}; got {wrong}.")
         vectors: Array = factor[places.astype(np.intp)]
         unknown = places < 0

@@ -14,7 +14,7 @@ from .._common.arrays import Array, LossName, Solver, VectorLike
 from .._common.saved import LOSS, STREAM, Saved
 from .._common.text import short
 from .._data.border import check_factor, check_matrix, check_real
-from .._data.tensors import SparseTensor, Tensor, TensorLike, as_type, check_mode, check_tensor
+from .._data.tensors import SparseTensor, Tensor, TensorLike, check_mode, check_tensor
 from .._data.threads import resolve_threads
 from .._models.factorize import TensorStart, factorize_tensor
 from .._models.online import Stream, refuse_changes
@@ -242,7 +242,7 @@ class NonnegativeCP(IterativeEstimator):
             else:
                 rows, total = self.stream_representation_, self.objective_[-1][1]
                 stream = resume(self._others(mode), rows, total=total)
-            X = as_type(X, self.weights_.dtype)
+            X = X.astype(self.weights_.dtype, copy=False)
             stream, new = stream.learn(X, loss=self.loss, keep=keep, threads=threads)
             rows = np.concatenate([self.stream_representation_, new])
         size = sizes_of(rows, loss_named(self.loss, "loss")).astype(rows.dtype)

@@ -29,8 +29,8 @@ from ..metrics import ranking
 from ._base import Estimator
 from ._docstrings import complete_docstring
 
-_RANK, _UNSEEN, _RIDGE = 128, 4.0, 0.02
-_TRIED = ((4.0, 0.02), (8.0, 0.015), (8.0, 0.03))  # unseen weights and ridges
+_RANK, _SHARE = 128, 8  # components by default, and users or items per component, at least
+_TRIED = ((4.0, 0.02), (8.0, 0.015), (8.0, 0.03))  # unseen weights and ridges, the default first
 _LARGE_RANK = 256
 _MOST_ITEMS = 20_000  # for neighbors, which need arrays of items x items
 
@@ -186,12 +186,12 @@ class Recommender(Estimator):
             check_option(self.neighbors, "neighbors", ("auto",))
         threads, rng = resolve_threads(self.n_threads), check_random_state(self.random_state)
         passes = check_integer(self.max_iter, "max_iter", 1)
-        Z, most = self._targets(X), factors.most_components(X.shape)
-        setting, several = self._setting(most)
-        self.validation_: list[Trial] = []
-        if several:
+        Z, most = self._targets(X), max(1, min(X.shape) // _SHARE)
+        settings, compared = self._settings(most)
+        setting, self.validation_ = settings[0], list[Trial]()
+        if compared:
             larger = _LARGE_RANK if self.n_components == "auto" and most >= _LARGE_RANK else None
-            options = self._tried(setting), larger, passes, rng, threads
+            options = settings, larger, passes, rng, threads
             setting, self.validation_ = best_setting(Z, self._relevant(X), *options)
         self.n_components_, self.unseen_weight_, self.ridge_, _ = setting
         self.n_iter_, self.base_weight_ = passes, setting.base(Z)
@@ -207,36 +207,27 @@ class Recommender(Estimator):
             print(f"values: {self.values_}, {self.n_components_} components", file=sys.stderr)
         return self
 
-    def _setting(self, most: int) -> tuple[Setting, bool]:
-        """Return the first setting, and whether parts of it are validated."""
+    def _settings(self, most: int) -> tuple[list[Setting], bool]:
+        """Return the settings to try, which keep given numbers, and whether to compare them."""
         given = self.n_components, self.unseen_weight, self.ridge
         auto = [isinstance(one, str) and one == "auto" for one in given]
         free = [one is None or is_auto for one, is_auto in zip(given, auto, strict=True)]
         rank = min(_RANK, most) if free[0] else check_integer(given[0], "n_components", 1)
-        unseen = _UNSEEN if free[1] else check_real(given[1], "unseen_weight")
-        ridge = _RIDGE if free[2] else check_real(given[2], "ridge")
-        if not (unseen > 0 and ridge > 0):
+        unseen = None if free[1] else check_real(given[1], "unseen_weight")
+        ridge = None if free[2] else check_real(given[2], "ridge")
+        if 0 in (unseen, ridge):
             raise ValueError(f"unseen_weight and ridge must be above 0; got {unseen} and {ridge}.")
-        return Setting(rank, unseen, ridge, bool(self.nonnegative)), any(auto)
+        tried = dict.fromkeys((unseen or first, ridge or second) for first, second in _TRIED)
+        return [Setting(rank, *one, bool(self.nonnegative)) for one in tried], any(auto)
 
     def _targets(self, X: sp.csr_array) -> sp.csr_array:
-        kind: Any = self.values_
-        return pairs.targets(X, kind, (self.scale_[0], self.scale_[1]))
+        return pairs.targets(X, self.values_, self.scale_)
 
     def _relevant(self, X: sp.csr_array) -> Array:
         """Return which pairs are relevant: all, or ratings above the mean."""
         if self.values_ != "graded":
             return np.ones(X.nnz, dtype=bool)
         return np.asarray(self.pairs_.data.mean() < X.data)
-
-    def _tried(self, setting: Setting) -> list[Setting]:
-        """Return the settings to validate; numbers that are given are kept."""
-        fixed = self.unseen_weight not in ("auto", None), self.ridge not in ("auto", None)
-        tried = dict.fromkeys(
-            (setting.unseen_weight if fixed[0] else unseen, setting.ridge if fixed[1] else ridge)
-            for unseen, ridge in _TRIED
-        )
-        return [setting._replace(unseen_weight=unseen, ridge=ridge) for unseen, ridge in tried]
 
     def fold_in(self, histories: Any) -> Array:
         """Return the factor of new users from their histories.
@@ -310,24 +301,16 @@ class Recommender(Estimator):
         if power < 0:
             raise ValueError(f"popularity must be at least 0; got {power}.")
         names, X, F = self._asked(users)
-        allowed = None
-        if items is not None:
-            ids = pairs.read_ids(items, "items")
-            allowed = pairs.places_of(ids, self.item_ids_)
-            if (allowed < 0).any():
-                one = ids.tolist()[int((allowed < 0).argmax())]
-                raise ValueError(f"items has {short(one)}, which is not in the fit.")
-            if not len(allowed):
-                raise ValueError("items is empty; give at least one, or None for all.")
-            allowed = np.unique(allowed)
+        allowed = None if items is None else np.unique(self._places(items, "items"))
+        if allowed is not None and not len(allowed):
+            raise ValueError("items is empty; give at least one, or None for all.")
         model = self._scores(X, F, power)
         n, threads = min(n, X.shape[1]), resolve_threads(self.n_threads)
         found, values = lists.best_items(
             model.block, X.shape, n, X if exclude_seen else None, allowed, threads
         )
-        chosen = np.full(found.shape, None, dtype=object)
-        chosen[found >= 0] = pairs.vector(self.item_ids_.tolist())[found[found >= 0]]
-        return Recommendations(names, chosen, values, ~model.users)
+        ids = np.fromiter([*self.item_ids_.tolist(), None], object)  # the last for places -1
+        return Recommendations(names, ids[found], values, ~model.users)
 
     def _asked(self, users: Any) -> tuple[list[Any], sp.csr_array, Array]:
         """Return the names, values and factor of users."""
@@ -364,7 +347,7 @@ class Recommender(Estimator):
             Ids and cosines, the largest first, without the item itself and items that nobody likes.
         """
         check_is_fitted(self)
-        place, count = self._item(item), check_integer(n, "n", 1)
+        (place,), count = self._places([item], "item"), check_integer(n, "n", 1)
         G = unit_rows(self.components_.T)
         cosines = np.asarray(G @ G[place])
         others = G.any(axis=1) & G[place].any()
@@ -374,11 +357,14 @@ class Recommender(Estimator):
         rows = zip(self.item_ids_[best].tolist(), cosines[best].tolist(), strict=True)
         return Records(rows, ("item", "cosine"))
 
-    def _item(self, item: Any) -> int:
-        place = int(pairs.places_of(pairs.vector([item]), self.item_ids_, "item")[0])
-        if place < 0:
-            raise ValueError(f"item is {short(item)}, which is not in the fit.")
-        return place
+    def _places(self, items: Any, name: str) -> Array:
+        """Return the numbers of items, which must be in the fit."""
+        ids = pairs.read_ids(items, name)
+        places = pairs.places_of(ids, self.item_ids_)
+        if (places < 0).any():
+            one = ids.tolist()[int((places < 0).argmax())]
+            raise ValueError(f"{name}: {short(one)} is not in the fit.")
+        return places
 
     def explain(self, user: Any, item: Any) -> Reasons:
         """Return the contributions of a user's items, and of components, to an item's score.
@@ -396,7 +382,7 @@ class Recommender(Estimator):
             The score without neighbors, and the contributions of items and of components to it.
         """
         check_is_fitted(self)
-        asked = {"user": user} if isinstance(user, Mapping) else pairs.vector([user])
+        asked = {"user": user} if isinstance(user, Mapping) else [user]
         _, X, _ = self._asked(asked)
         if not X.nnz:
             raise ValueError(f"user is {short(user)}; no item is known.")
@@ -406,7 +392,7 @@ class Recommender(Estimator):
         own, base = G[Z.indices][:, used], self.base_weight_
         K = base * (G[:, used].T @ G[:, used]) + own.T @ own
         K[np.diag_indices_from(K)] += self.ridge_ * (Z.nnz + base * len(G))
-        g = G[self._item(item)]
+        g = G[self._places([item], "item")[0]]
         shares = (1 + base) * Z.data * (own @ np.linalg.solve(K, g[used]))
         order = np.argsort(-shares, kind="stable")
         ids = self.item_ids_[Z.indices[order]].tolist()
@@ -439,8 +425,7 @@ class Recommender(Estimator):
         """
         check_is_fitted(self)
         k, test = check_integer(k, "k", 1), pairs.read_pairs(users, items, values, columns)
-        own = pairs.Pairs(self.pairs_, self.user_ids_, self.item_ids_)
-        place = pairs.places_in(own, test)
+        place = pairs.places_in(pairs.Pairs(self.pairs_, self.user_ids_, self.item_ids_), test)
         names, X, F = self._asked(test.user_ids)
         m = len(self.item_ids_)
         place[place < 0] = m + np.arange(np.count_nonzero(place < 0))  # relevant, never recommended
