@@ -186,7 +186,7 @@ _TEXT_AND_LABELS = """
     also lists of labels"""
 _LABELS = """
 --label-separator TEXT: separator of several labels of a sample, such as ';' in a;b (for *)
---unlabeled,--unlabelled TEXT,...: labels that mean "no label", such as NA,unknown; repeatable
+--unlabeled TEXT,...: labels that mean "no label", such as NA,unknown; repeatable
 --more-labels FILE...: table from `suggest` with labels filled in; repeatable"""
 _ID = """
 --id COLUMN: column of DATA to write next to predictions (default: id, if it exists)"""
@@ -241,7 +241,7 @@ per class.
   ssnmf-fast fit posts.csv --text body --labels topic
 ---{_DATA}
 [used most]{_TEXT_AND_LABELS}
---seeds FILE: words of each topic, in .json or .yaml, such as {SEEDS_EXAMPLE} (for *)
+--seeds FILE: words of each topic, in JSON, such as {SEEDS_EXAMPLE} (for *)
 --rank auto|COUNT: number of topics, required by most models (few-labels: 1 per class; ts-nmf: one
     per label; seeded: one per topic of --seeds; {", ".join(_CHOOSE)}: auto for texts)
 --model {"|".join(MODELS)}: one of the models below (default: few-labels, seeded with --seeds, or
