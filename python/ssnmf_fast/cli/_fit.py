@@ -20,10 +20,10 @@ from .._data.times import Times, cut, read_times
 from .._solver.loop import ProgressBar
 from .._topics import names_of
 from ..estimators import BayesianNMF
-from ..report import Report, render
+from ..report import Report
 from ..report.evaluation import explain_no_estimate
 from ..selection import RankChoice, choose_rank
-from ._findings import CURVE, FILES, HARDER, draw_choice, print_report, write_all
+from ._findings import CURVE, FILES, HARDER, curve_of, print_report, write_all
 from ._labels import SAMPLE, column_to_fill, parse_labels, read_labels_of
 from ._models import Data, Fitted, Model, check_labels, choose_model
 from ._outputs import (
@@ -67,19 +67,17 @@ def run(options: Namespace, data: Data | None = None) -> dict[str, Any]:
     for name in ("unlabeled", "more_labels"):
         if getattr(options, name) and options.labels is None:
             raise UsageError(f"--{name.replace('_', '-')} is for labels; give --labels too")
-    folder = options.out or default_out(options.data)
-    files = results_folder(folder, "fit", FILES, inputs, options.safe_csv)
-    with files as out, keeping_warnings() as told:
+    with results_folder(options, "fit", FILES, inputs) as out, keeping_warnings() as told:
         data = read_data(options) if data is None else data
         check_labels(model, data.labels, options)
         named = {"data", *(name.replace("_", " ") for name in given)}
         fitted = replace(train(model, data, options), told=told, given=named)
-        report, content = write_all(fitted, out, options)
+        report = write_all(fitted, out, options)
     choice = getattr(fitted.model, "rank_choice_", None)
     if choice is not None and choice.high > 1:  # otherwise there is a warning
         print(f"{choice}; --rank sets it".replace(";", ",", 1))
     print_report(fitted, report)
-    return {**content, **out.show()}
+    return out.show()
 
 
 def list_inputs(options: Namespace) -> list[str | None]:
@@ -292,12 +290,11 @@ def _write_to_fill(out: Output, fitted: Fitted, chosen: Array, column: str, sepa
     out.write(names, ([sample, *cells] for sample, (_, *cells) in numbered), marked=True)
 
 
-_TABLE, _REPORT = "ranks.csv", "report.html"
+_TABLE = "ranks.csv"
 _RANK_FILES = {
     _TABLE: "scores of every rank, in all splits",
     CURVE: "the same as a picture",
     METRICS_NAME: "the choice and its settings",
-    _REPORT: "everything on one page: open this first",
 }
 # Options that a criterion does not use, and the parameters that options set.
 _UNUSED = {"stability": {"splits", "validation_fraction", "only_nonzeros"}}
@@ -328,15 +325,14 @@ def run_choose_rank(options: Namespace) -> dict[str, Any]:
         stops = {name: params.pop(name) for name in ("max_iter", "tol")}
         params["estimator"] = BayesianNMF(**{k: v for k, v in stops.items() if v is not None})
     params |= {"mask_zeros": not options.only_nonzeros, "verbose": 1}
-    folder = options.out or default_out(options.data, "-ranks")
-    files = results_folder(folder, "choose-rank", _RANK_FILES, list_inputs(options))
+    files = results_folder(options, "choose-rank", _RANK_FILES, list_inputs(options), "-ranks")
     with files as out, keeping_warnings() as told:
         data = read_data(options)
         begin = time.perf_counter()
         tried = options.ranks or (None if criterion == "words" else range(2, 21))
         choice = choose_rank(data.X, tried, **params)
         seconds = time.perf_counter() - begin
-        content = _write_choice(choice, data.size, seconds, out, told, options)
+        _write_choice(choice, data.size, seconds, out, told, options)
     head = choice if criterion == "words" else f"{choice.rank} topics"
     print(head, *choice.notes, f"\nTopics  {choice.label}", sep="\n")
     for row in choice.to_rows():
@@ -344,12 +340,12 @@ def run_choose_rank(options: Namespace) -> dict[str, Any]:
         spread = "" if math.isnan(error) else f" +- {error:.2g}"
         mark = "  (pruned)" * row["pruned"] + "  <" * (row["rank"] == choice.rank)
         print(f"{row['rank']:>6}  {row['mean']:.6g}{spread}{mark}")
-    return {**content, **out.show()}
+    return out.show()
 
 
 def _write_choice(
     choice: RankChoice, size: str, seconds: float, out: Results, told: list[str], options: Namespace
-) -> dict[str, Any]:
+) -> None:
     rows = [
         {name: None if value != value else value for name, value in row.items()}  # NaN
         for row in choice.to_rows()
@@ -377,7 +373,5 @@ def _write_choice(
         settings=settings,
         warnings=told,
         remarks=choice.notes,
-        pictures=[draw_choice(choice, out)],
     )
-    out.draw(_REPORT, lambda: render(report))
-    return content
+    out.write_page(report, [curve_of(choice)])

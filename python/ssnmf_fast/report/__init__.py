@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -21,10 +21,12 @@ from ..plotting._style import figure
 from ..plotting._tables import darkest_share
 from .evaluation import Evaluation, Measure, format_score
 
-__all__ = ["Example", "Picture", "Report", "confusion", "png", "render"]
+__all__ = ["Drawing", "Example", "Report", "confusion", "png", "render"]
 
 _NO_TOPICS = Topics()
 Names = Sequence[str]
+Drawing = tuple[str, str, str, Callable[[], Any]]  # title, caption, file, and maker of the figure
+Picture = tuple[str, str, bytes | None]  # title, caption, and PNG; None if drawing failed
 _MOST_CLASSES = 100  # with more, cells are too small to read, and pages too large
 _MOST_CONFUSED = (8, 30)  # pairs listed below a table of all, and instead of it
 # Pixels: width of a table, of names of rows, and of a cell; of a letter in a name and in a cell.
@@ -44,15 +46,6 @@ def confusion(truth: Any, predicted: Any, classes: Any) -> Confusion:
     truth, predicted = np.asarray(truth).astype(str), np.asarray(predicted).astype(str)
     names = sort_naturally(sorted({*map(str, classes), *truth.tolist()}))
     return Confusion(names, confusion_matrix(truth, predicted, labels=names))
-
-
-@dataclass(frozen=True)
-class Picture:
-    """A PNG with its heading and caption; None, which the page leaves out, if drawing failed."""
-
-    title: str
-    caption: str
-    png: bytes | None
 
 
 @dataclass(frozen=True)
