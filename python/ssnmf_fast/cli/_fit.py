@@ -54,15 +54,12 @@ _OF_TABLES = {
     *("text", "max_features", "min_df", "max_df", "stop_words", "ngram"),
     *("token_pattern", "keep_markup"),
 }
-_NOT_SETTINGS = {"run", "out", "terms", "json", "quiet", "debug", "safe_csv"}
+_NOT_SETTINGS = {"run", "defaults", "out", "terms", "json", "quiet", "debug", "safe_csv"}
 
 
 def run(options: Namespace, data: Data | None = None) -> dict[str, Any]:
     """Read the data, fit a model, write all results, and print a summary."""
-    from ._parser import build_parser  # which runs this module
-
-    defaults = vars(build_parser().parse_args(["fit", options.data]))
-    given = {name for name, value in vars(options).items() if value != defaults.get(name)}
+    given = {name for name, value in vars(options).items() if value != options.defaults.get(name)}
     model, inputs = choose_model(options), [] if data is not None else list_inputs(options)
     for name in ("unlabeled", "more_labels"):
         if getattr(options, name) and options.labels is None:
@@ -70,7 +67,7 @@ def run(options: Namespace, data: Data | None = None) -> dict[str, Any]:
     with results_folder(options, "fit", FILES, inputs) as out, keeping_warnings() as told:
         data = read_data(options) if data is None else data
         check_labels(model, data.labels, options)
-        named = {"data", *(name.replace("_", " ") for name in given)}
+        named = {name.replace("_", " ") for name in given}
         fitted = replace(train(model, data, options), told=told, given=named)
         report = write_all(fitted, out, options)
     choice = getattr(fitted.model, "rank_choice_", None)

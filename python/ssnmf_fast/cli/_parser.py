@@ -6,8 +6,6 @@ import math
 import re
 import sys
 from argparse import (
-    SUPPRESS,
-    Action,
     ArgumentParser,
     ArgumentTypeError,
     BooleanOptionalAction,
@@ -29,7 +27,7 @@ from ..selection._rank import MOST_RANKS
 from ._labels import SEEDS_EXAMPLE
 from ._models import MODELS, users_of
 from ._outputs import KINDS
-from ._read import TABLES
+from ._read import TABLES, UsageError
 
 Read = Callable[[str], Any]
 _LEAST, _MOST = sys.float_info.min, sys.float_info.max
@@ -230,7 +228,7 @@ _TOL = "stop when the objective decreases by less per iteration, relative to its
 _DEMO = f"""fit handwritten digits, compare with LinearSVC, draw pictures and a report
 ---
 ---
---out DIR: folder for the results{_COMPUTING}{_DEBUG}"""
+--out DIR=ssnmf-fast-demo: folder for the results{_COMPUTING}{_DEBUG}"""
 _FIT = f"""fit a text table or a matrix; write model, tables and a report
 ---
 Learn topics from DATA, guided by the labels of some samples.
@@ -406,16 +404,7 @@ class _Parser(ArgumentParser):
         if message.startswith("ambiguous option"):
             likely = min(re.findall(r"--[\w-]+", message.partition(" could match ")[2]), key=len)
             message += f"; perhaps {likely}"
-        line = f"{self.prog.split()[0]}: error: {message}; see {self.prog} --help"
-        print(line, file=sys.stderr)
-        raise SystemExit(2)
-
-
-class _Formatter(RawDescriptionHelpFormatter):
-    def _get_help_string(self, action: Action) -> str | None:
-        hidden = any(action.default is one for one in (None, False, SUPPRESS))
-        plain = hidden or not action.option_strings
-        return action.help if plain else f"{action.help} (default: %(default)s)"
+        raise UsageError(f"{message}; see {self.prog} --help")
 
 
 def _run(module: str, name: str, options: Namespace) -> Any:
@@ -452,7 +441,7 @@ def build_parser() -> ArgumentParser:
         parsers[name] = new = commands.add_parser(
             name,
             usage=f"{usage} [option ...]",
-            formatter_class=_Formatter,
+            formatter_class=RawDescriptionHelpFormatter,
             help=help,
             description=description,
         )
@@ -462,9 +451,10 @@ def build_parser() -> ArgumentParser:
     models = (f"\n  {name:<{width}}  {model.about}" for name, model in MODELS.items())
     fit = parsers["fit"]
     fit.epilog = "models:" + "".join(models)
+    fit.set_defaults(defaults=vars(fit.parse_args([""])))
     # These read data and fit like `fit`.
     digits = ["--labels", "digits", "--image-shape", "8x8", "--test-size", "0.5", "--model"]
-    digits += ["ssnmf", "--rank", "50", "--supervision-weight", "inf", "--out", "ssnmf-fast-demo"]
+    digits += ["ssnmf", "--rank", "50", "--supervision-weight", "inf"]
     for name, more in {"demo": digits, "suggest": [], "choose-rank": []}.items():
         defaults, other = vars(fit.parse_args(["digits", *more])).items(), parsers[name]
         other.set_defaults(**{k: value for k, value in defaults if other.get_default(k) is None})
@@ -484,6 +474,8 @@ def _add_options(parser: ArgumentParser, options: str) -> None:
             target.add_argument(names.lower(), metavar=names, help=help)
             continue
         kind, _, default = kind.partition("=")
-        more = kind_of(kind) | ({"default": default} if default else {})
+        more = kind_of(kind)
+        if default:
+            more, help = more | {"default": default}, f"{help} (default: {default})"
         users = users_of(names.partition(",")[0][2:].replace("-", "_"))
         target.add_argument(*names.split(","), help=help.replace("*)", users + ")"), **more)
