@@ -16,7 +16,7 @@ import numpy as np
 
 from .._common.arrays import Array
 from .._data.arrays import float_dtype
-from .._data.times import Times, cut, read_times
+from .._data.times import cut, read_times
 from .._solver.loop import ProgressBar
 from .._topics import names_of
 from ..estimators import BayesianNMF
@@ -92,34 +92,32 @@ def read_data(options: Namespace) -> Data:
     X = read_matrix(source)
     n, m = X.shape
     shape, terms = options.image_shape, None
-    labels = read_labels_of(options, source, n)
     if shape is not None and (size := shape[0] * shape[1]) != m:
         raise UsageError(f"--image-shape {shape} has {size} pixels; the matrix has {m} columns")
-    times = _read_times(options, source, n)
     if options.features is not None:
         terms = read_values(options.features, source, m, f"features of {source}")
-    return Data(X=X, labels=labels, terms=terms, times=times, image_shape=shape)
+    return Data(X=X, terms=terms, image_shape=shape, **_read_guides(options, source, n))
 
 
 def _read_text(table: Table, options: Namespace) -> Data:
-    taken, n_samples = (options.labels, options.time), len(table.frame)
+    taken = options.labels, options.time
     others = [name for name in table.frame if name not in taken]
     table.refuse_numbers(others if options.text is None else [options.text])
     column = find_text_column(table, options.text, *taken)
     if options.image_shape is not None:
         raise UsageError("--image-shape is for a matrix of images; the data are a table")
-    labels = read_labels_of(options, table, n_samples)
-    times = _read_times(options, table, n_samples)
+    known = _read_guides(options, table, len(table.frame))
     texts = read_texts(table, column, keep_markup=options.keep_markup)
     vectorizer, X = fit_vectorizer(texts, column, options)
-    known: dict[str, Any] = {"labels": labels, "times": times, "texts": texts}
-    known["ids"] = find_ids(table, options.id, column, *taken)
+    known |= {"texts": texts, "ids": find_ids(table, options.id, column, *taken)}
     return Data(X=X, terms=vectorizer.terms, vectorizer=vectorizer, **known)
 
 
-def _read_times(options: Namespace, data: Table | Source, n_samples: int) -> Times | None:
+def _read_guides(options: Namespace, data: Table | Source, n_samples: int) -> dict[str, Any]:
+    """Return the labels and times of the samples."""
+    labels = read_labels_of(options, data, n_samples)
     if options.time is None:
-        return None
+        return {"labels": labels}
     values = read_values(options.time, data, n_samples)
     is_column = isinstance(data, Table) and options.time in data.frame
     try:
@@ -127,7 +125,7 @@ def _read_times(options: Namespace, data: Table | Source, n_samples: int) -> Tim
             values = [one and datetime.strptime(str(one), options.time_format) for one in values]
         times = read_times(values, options.time if is_column else "date")
         cut(times.values, options.freq or "month", "dates", least=1)  # fails now, not after the fit
-        return times
+        return {"labels": labels, "times": times}
     except (TypeError, ValueError) as error:
         where = data if is_column else options.time
         raise UsageError(f"{where}: {str(error).rstrip('.')}") from error
@@ -293,15 +291,13 @@ _RANK_FILES = {
     CURVE: "the same as a picture",
     METRICS_NAME: "the choice and its settings",
 }
-# Options that a criterion does not use, and the parameters that options set.
-_UNUSED = {"stability": {"splits", "validation_fraction", "only_nonzeros"}}
-_UNUSED["bound"] = {*_UNUSED["stability"], "rule"}
-_UNUSED["words"] = {"only_nonzeros", "rule"}
-_REFUSED: dict[str, tuple[str, ...]] = {
-    "words": ("loss", "starts", "only_nonzeros", "max_iter", "tol"),
-    "bound": ("loss", "splits", "only_nonzeros"),
-    "stability": ("splits", "only_nonzeros"),
+# Options that a criterion does not use, two of which always have a value, and parameters of all.
+_UNUSED = {
+    "words": ("loss", "starts", "only_nonzeros", "max_iter", "tol", "rule"),
+    "bound": ("loss", "splits", "only_nonzeros", "validation_fraction", "rule"),
+    "stability": ("splits", "only_nonzeros", "validation_fraction"),
 }
+_HAVE_DEFAULTS = ("rule", "validation_fraction")
 _SAME = ("criterion", "loss", "rule", "validation_fraction", "max_iter", "tol")
 _PARAMETERS = {**{name: name for name in _SAME}, "splits": "n_splits", "starts": "n_starts"}
 _PARAMETERS |= {"seed": "random_state", "threads": "n_threads"}
@@ -311,8 +307,8 @@ def run_choose_rank(options: Namespace) -> dict[str, Any]:
     if options.criterion is None:
         options.criterion = "words" if find_source(options).is_table else "held-out"
     criterion = options.criterion
-    for name in _REFUSED.get(criterion, ()):
-        value = getattr(options, name)
+    for name in _UNUSED.get(criterion, ()):
+        value = None if name in _HAVE_DEFAULTS else getattr(options, name)
         if value is not None and value is not False:
             option = f"--{name.replace('_', '-')}"
             wrong = f"{option} is not used by --criterion {criterion}; leave it out"
