@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, TextIO, cast
 
 from .._common.optional import MissingPackageError
+from ._outputs import for_json
 from ._parser import build_parser
 from ._read import STANDARD, UsageError
 
@@ -116,7 +117,7 @@ def _run(options: Namespace, output: Any, nowhere: TextIO) -> int:
         summary = options.run(options)
     if as_json:
         plain = not (getattr(output, "encoding", None) or "utf-8").lower().startswith("utf")
-        print(json.dumps(summary, indent=2, ensure_ascii=plain))
+        print(json.dumps(for_json(summary), indent=2, ensure_ascii=plain))
     return 0 if (summary or {}).get("ok", True) else _DIFFERENT
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from argparse import Namespace
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
@@ -260,9 +259,10 @@ def _write_topics(out: Results, fitted: Fitted, report: Report) -> None:
 
 def describe(fitted: Fitted, report: Report, options: Namespace) -> dict[str, Any]:
     """Return sizes and measures, for JSON."""
-    evaluation, by = report.evaluation, None
+    evaluation, by, scores = report.evaluation, None, list[dict[str, Any]]()
     if evaluation is not None:
         by = "validation" if evaluation.by_validation else "held-out samples"
+        scores = [one._asdict() for one in evaluation.class_scores]
     content: dict[str, Any] = {
         "model": options.model,
         "samples": int(fitted.X.shape[0]),
@@ -277,7 +277,7 @@ def describe(fitted: Fitted, report: Report, options: Namespace) -> dict[str, An
         "intervals": {one.key: list(one.interval) for one in report.measures if one.interval},
         "judged_by": by,
         "judged_samples": 0 if evaluation is None else len(evaluation.truth),
-        "classes": {} if evaluation is None else evaluation.class_content(),
+        "classes": {one.pop("name"): one for one in scores},
         "settings": dict(fitted.settings),
         **({"odd_texts": fitted.odd_texts} if fitted.odd_texts else {}),
         "warnings": report.warnings,
@@ -287,12 +287,11 @@ def describe(fitted: Fitted, report: Report, options: Namespace) -> dict[str, An
         content["slices"] = len(over.slices)
         lengths = lengths_of(over.prevalence).tolist()
         content["peaks"] = [
-            peak._asdict() | {"slice": str(peak.slice), "length": length}
+            peak._asdict()
+            | {"slice": str(peak.slice), "length": length}
+            | {name: round(getattr(peak, name), 6) for name in ("concentration", "periodicity")}
             for peak, length in zip(over.peaks(), lengths, strict=True)
         ]
-        for peak in content["peaks"]:
-            for name in ("concentration", "periodicity"):
-                peak[name] = None if math.isnan(peak[name]) else round(peak[name], 6)
     if fitted.labels is not None and fitted.labels.several:
         content["label_separator"] = options.label_separator or SEPARATOR
     return content

@@ -33,6 +33,7 @@ from ._outputs import (
     Output,
     Results,
     default_out,
+    for_json,
     make_table,
     refuse_replacing,
     results_folder,
@@ -339,10 +340,7 @@ def run_choose_rank(options: Namespace) -> dict[str, Any]:
 def _write_choice(
     choice: RankChoice, size: str, seconds: float, out: Results, told: list[str], options: Namespace
 ) -> None:
-    rows = [
-        {name: None if value != value else value for name, value in row.items()}  # NaN
-        for row in choice.to_rows()
-    ]
+    rows = for_json(choice.to_rows())
     out.write_csv(_TABLE, [*rows[0]], ([*row.values()] for row in rows))
     settings = [
         (name.replace("_", " "), str(getattr(options, name)))

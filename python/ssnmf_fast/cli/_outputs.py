@@ -77,7 +77,8 @@ class Results:
         """Write the last file before anything is drawn, and put all of them in place."""
         path = self.path(next(name for name in SUMMARIES if name in self._about))
         known = {"command": self._command, **content, "files": sorted(self._written)}
-        path.write_text(json.dumps(known, indent=2, ensure_ascii=False) + "\n", "utf-8", _ESCAPED)
+        text = json.dumps(for_json(known), indent=2, ensure_ascii=False) + "\n"
+        path.write_text(text, "utf-8", _ESCAPED)
         for name in self._about.keys() - self._written:
             self._files.remove(self._folder / name)
         self._files.move()
@@ -225,9 +226,7 @@ def _write_table(file: TextIO, names: Sequence[Any], rows: Rows, kind: str, safe
     """Write a table; csv has numbers with six digits and, if `safe`, formulas marked as text."""
     if kind == "jsonl":
         for row in rows:
-            # JSON has no NaN and no infinity.
-            values = (None if isinstance(v, float) and not math.isfinite(v) else v for v in row)
-            content = dict(zip(names, values, strict=True))
+            content = dict(zip(names, for_json(row), strict=True))
             file.write(json.dumps(content, ensure_ascii=False, default=np.generic.item) + "\n")
         return
     # The default line ends of csv are for files, not for pipes.
@@ -235,6 +234,15 @@ def _write_table(file: TextIO, names: Sequence[Any], rows: Rows, kind: str, safe
     for row in chain([names], rows):
         cells = [f"{v:.6g}" if isinstance(v, float) else v for v in row]
         writer.writerow([f"'{v}" if safe and _is_formula(v) else v for v in cells])
+
+
+def for_json(content: Any) -> Any:
+    """Return content with None for NaN and infinity, which JSON does not have."""
+    if isinstance(content, dict):
+        return {name: for_json(value) for name, value in content.items()}
+    if isinstance(content, (list, tuple)):
+        return [for_json(value) for value in content]
+    return None if isinstance(content, float) and not math.isfinite(content) else content
 
 
 def _is_formula(cell: Any) -> bool:

@@ -33,17 +33,11 @@ Read = Callable[[str], Any]
 _LEAST, _MOST = sys.float_info.min, sys.float_info.max
 
 
-class Numbers(tuple[int, ...]):
-    """Numbers that are printed as given."""
-
-    mark = ","
+class _ImageShape(tuple[int, int]):
+    """Height and width, which are printed as given."""
 
     def __str__(self) -> str:
-        return self.mark.join(map(str, self))
-
-
-class _ImageShape(Numbers):
-    mark = "x"
+        return "x".join(map(str, self))
 
 
 def _number(kind: Read, low: float, high: float = math.inf) -> Read:
@@ -65,7 +59,7 @@ def _read_loss(text: str) -> str | float:
     return loss
 
 
-def _read_image_shape(text: str) -> Numbers:
+def _read_image_shape(text: str) -> _ImageShape:
     height, width = map(_number(int, 1), text.lower().split("x"))
     return _ImageShape((height, width))
 
@@ -77,7 +71,7 @@ def _read_ngram_range(text: str) -> tuple[int, int]:
     return numbers[0], numbers[-1]
 
 
-def _read_ranks(text: str) -> Numbers:
+def _read_ranks(text: str) -> tuple[int, ...]:
     """Read ranks: single ones, and LOW:HIGH or LOW:HIGH:STEP with both ends."""
     ranks: set[int] = set()
     for part in text.split(","):
@@ -90,7 +84,7 @@ def _read_ranks(text: str) -> Numbers:
             wrong = f"must be at most {MOST_RANKS} numbers of topics, like 5:100:5; got {text!r}"
             raise ArgumentTypeError(wrong)
         ranks.update(some)
-    return Numbers(sorted(ranks))
+    return tuple(sorted(ranks))
 
 
 def _read_shares(text: str) -> dict[str, float]:

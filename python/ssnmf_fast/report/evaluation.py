@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from dataclasses import dataclass
 from functools import cached_property
@@ -172,14 +171,6 @@ class Evaluation:
         rows = zip(*(column.tolist() for column in columns), strict=True)
         scores = dict(zip(names, rows, strict=True))
         return [ClassScore(name, *scores[name]) for name in sort_naturally(names)]
-
-    def class_content(self) -> dict[str, dict[str, float | None]]:
-        """Return the scores of every class for JSON; None where a score is not defined."""
-        content = {}
-        for name, *scores in self.class_scores:
-            defined = [None if math.isnan(score) else score for score in scores]
-            content[name] = dict(zip(ClassScore._fields[1:], defined, strict=True))
-        return content
 
     def _format(self, value: float) -> str:
         return f"{value:.3f}" if self.several else f"{value:.1%}"
