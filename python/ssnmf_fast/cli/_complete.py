@@ -42,6 +42,7 @@ from ._read import (
     find_source,
     load_matrix,
     read_parts,
+    refuse,
     warn,
 )
 
@@ -155,11 +156,9 @@ def _page(report: Mapping[str, Any], examples: list[Any], remarks: list[str]) ->
 def _complete_matrix(source: Source, options: Namespace) -> dict[str, Any]:
     path, out = source.path, Path(options.out or default_out(options.data, "-completed.npz"))
     assert path is not None  # standard input is a table
-    for name in (*ROLES, "duplicates", "top"):
-        if getattr(options, name) is not None:
-            raise UsageError(f"--{name} is for a table of ratings; {path} is a matrix")
-    if options.safe_csv:
-        raise UsageError(f"--safe-csv is for names of users and items; {path} is a matrix")
+    of_ratings = f"is for a table of ratings; {path} is a matrix"
+    refuse(options, (*ROLES, "duplicates", "top"), of_ratings)
+    refuse(options, ("safe_csv",), f"is for names of users and items; {path} is a matrix")
     ending = out.suffix.lower()
     if out.is_dir() or ending not in _ENDINGS:
         endings = ", ".join(_ENDINGS)

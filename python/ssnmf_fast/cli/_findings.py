@@ -63,8 +63,7 @@ def write_all(fitted: Fitted, out: Results, options: Namespace) -> Report:
     notes = {"label_separator": separator, "id": options.id}  # for `predict`
     save_with_notes(model, out.path(MODEL_NAME), notes)
     if (vectorizer := fitted.vectorizer) is not None:
-        path = out.path(VECTORIZER_NAME)
-        write_vectorizer(path, vectorizer.column, vectorizer.tfidf, vectorizer.keep_markup)
+        write_vectorizer(out.path(VECTORIZER_NAME), *vectorizer)
     _write_topics(out, fitted, report)
     out.write_csv(_PREDICTIONS, *make_predictions(fitted, separator))
     np.save(out.path(_REPRESENTATION), model.representation_)

@@ -47,6 +47,7 @@ from ._read import (
     read_matrix,
     read_table,
     read_values,
+    refuse,
 )
 from ._text import find_ids, find_text_column, fit_vectorizer, read_texts
 
@@ -62,9 +63,8 @@ def run(options: Namespace, data: Data | None = None) -> dict[str, Any]:
     """Read the data, fit a model, write all results, and print a summary."""
     given = {name for name, value in vars(options).items() if value != options.defaults.get(name)}
     model, inputs = choose_model(options), [] if data is not None else list_inputs(options)
-    for name in ("unlabeled", "more_labels"):
-        if getattr(options, name) and options.labels is None:
-            raise UsageError(f"--{name.replace('_', '-')} is for labels; give --labels too")
+    if options.labels is None:
+        refuse(options, ("unlabeled", "more_labels"), "is for labels; give --labels too")
     with results_folder(options, "fit", FILES, inputs) as out, keeping_warnings() as told:
         data = read_data(options) if data is None else data
         check_labels(model, data.labels, options)
@@ -88,8 +88,7 @@ def read_data(options: Namespace) -> Data:
     source = find_source(options)
     if source.is_table:
         return _read_text(read_table(source), options)
-    if options.id is not None:
-        raise UsageError(f"--id names a column of a table; {source} is a matrix")
+    refuse(options, ("id",), f"names a column of a table; {source} is a matrix")
     X = read_matrix(source)
     n, m = X.shape
     shape, terms = options.image_shape, None
@@ -105,8 +104,7 @@ def _read_text(table: Table, options: Namespace) -> Data:
     others = [name for name in table.frame if name not in taken]
     table.refuse_numbers(others if options.text is None else [options.text])
     column = find_text_column(table, options.text, *taken)
-    if options.image_shape is not None:
-        raise UsageError("--image-shape is for a matrix of images; the data are a table")
+    refuse(options, ("image_shape",), "is for a matrix of images; the data are a table")
     known = _read_guides(options, table, len(table.frame))
     texts = read_texts(table, column, keep_markup=options.keep_markup)
     vectorizer, X = fit_vectorizer(texts, column, options)
@@ -308,12 +306,9 @@ def run_choose_rank(options: Namespace) -> dict[str, Any]:
     if options.criterion is None:
         options.criterion = "words" if find_source(options).is_table else "held-out"
     criterion = options.criterion
-    for name in _UNUSED.get(criterion, ()):
-        value = None if name in _HAVE_DEFAULTS else getattr(options, name)
-        if value is not None and value is not False:
-            option = f"--{name.replace('_', '-')}"
-            wrong = f"{option} is not used by --criterion {criterion}; leave it out"
-            raise UsageError(f"{wrong}, or compare by --criterion held-out")
+    unused = [name for name in _UNUSED.get(criterion, ()) if name not in _HAVE_DEFAULTS]
+    advice = "leave it out, or compare by --criterion held-out"
+    refuse(options, unused, f"is not used by --criterion {criterion}; {advice}")
     params = {parameter: getattr(options, name) for name, parameter in _PARAMETERS.items()}
     if criterion == "bound":
         stops = {name: params.pop(name) for name in ("max_iter", "tol")}

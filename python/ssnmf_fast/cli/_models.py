@@ -21,7 +21,7 @@ from .._data.times import Times
 from .._topics import amounts, topic_shares
 from ..report.evaluation import Evaluation, Measure, evaluate, name_classes
 from ._labels import Mask, SampleLabels, read_seeds, warn_of_labels
-from ._read import UsageError, find_source, warn
+from ._read import UsageError, find_source, refuse, warn
 from ._text import Vectorizer
 
 Ids = tuple[str, Sequence[Any]]  # name of the column, and the id of every sample
@@ -338,9 +338,9 @@ def choose_model(options: Namespace) -> Model:
                 who = f"--{of_time.replace('_', '-')}"
             raise UsageError(f"{who} needs --{name}{hint}")
     for name in dict.fromkeys(name for other in MODELS.values() for name in other.options):
-        if name not in (*model.options, "freq") and getattr(options, name) is not None:
-            option, users = f"--{name.replace('_', '-')}", users_of(name)
-            raise UsageError(f"{option} is not used by --model {model.name} (only by {users})")
+        if name not in (*model.options, "freq"):
+            who = f"--model {model.name} (only by {users_of(name)})"
+            refuse(options, (name,), f"is not used by {who}")
     limited = options.documents_per_slice is not None
     if limited and options.method not in (None, "auto", "tied", "tensor"):
         raise UsageError("--documents-per-slice is only used with --method auto, tied and tensor")
