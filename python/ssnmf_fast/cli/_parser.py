@@ -390,6 +390,8 @@ DATA: table (.csv, .tsv, .jsonl), a user and an item per line; .gz too; - for st
 --neighbors no: half of each score from similar items, for up to 20,000 items
     (default){_COMPUTING}{_COMMON}"""
 
+_SHOW_CONFIG = f"print versions, compiler, levels, threads\n---\n---{_DEBUG}"
+
 
 class _Parser(ArgumentParser):
     """A parser with one-line errors."""
@@ -415,10 +417,7 @@ _COMMANDS = {
     "choose-rank": (partial(_run, "_fit", "run_choose_rank"), _CHOOSE_RANK),
     "complete": (partial(_run, "_complete", "run"), _COMPLETE),
     "recommend": (partial(_run, "_recommend", "run"), _RECOMMEND),
-    "show-config": (
-        lambda _: show_config(),
-        f"print versions, compiler, levels, threads\n---\n---{_DEBUG}",
-    ),
+    "show-config": (lambda _: show_config(), _SHOW_CONFIG),
 }
 
 
@@ -431,14 +430,10 @@ def build_parser() -> ArgumentParser:
     parsers: dict[str, ArgumentParser] = {}
     for name, (run, text) in _COMMANDS.items():
         help, description, options = re.split(r"\s*^---$\s*", text, flags=re.MULTILINE)
-        usage = " ".join(["ssnmf-fast", name, *re.findall(r"(?m)^([A-Z]+):", options)])
-        parsers[name] = new = commands.add_parser(
-            name,
-            usage=f"{usage} [option ...]",
-            formatter_class=RawDescriptionHelpFormatter,
-            help=help,
-            description=description,
-        )
+        given = [*re.findall(r"(?m)^([A-Z]+):", options), "[option ...]"]
+        more: Any = {"help": help, "usage": " ".join(["ssnmf-fast", name, *given])}
+        more |= {"description": description, "formatter_class": RawDescriptionHelpFormatter}
+        parsers[name] = new = commands.add_parser(name, **more)
         new.set_defaults(run=run)
         _add_options(new, options)
     width = max(map(len, MODELS))

@@ -147,14 +147,15 @@ class Evaluation:
         )
 
     @cached_property
-    def _scores(self) -> dict[str, dict[str, Score]]:
+    def _scores(self) -> dict[tuple[str, str], Score]:
+        """Scores by method and kind."""
         scores, truth = {}, self.truth
         for name, one in self.predictions.items():
             if self.several:
-                scores[name] = {f"{kind} F": _score_f(truth, one, kind) for kind in _AVERAGES}
+                scores |= {(name, f"{kind} F"): _score_f(truth, one, kind) for kind in _AVERAGES}
             else:
-                scores[name] = {"accuracy": _score_accuracy(truth, one, self.weights)}
-        return scores if self.expected is None else scores | {MODEL: {"accuracy": self.expected}}
+                scores[name, "accuracy"] = _score_accuracy(truth, one, self.weights)
+        return scores if self.expected is None else scores | {(MODEL, "accuracy"): self.expected}
 
     @cached_property
     def class_scores(self) -> list[ClassScore]:
@@ -190,18 +191,17 @@ class Evaluation:
             "much as frequent labels; a label that no such sample has or gets counts 0.",
         }
         measures = []
-        for name, scores in self._scores.items():
-            for kind, score in scores.items():
-                title, meaning = f"{kind} {self.where}", meanings[kind]
-                if name != MODEL:
-                    title = f"{kind} of {_NAMES[name]}" if self.several else _NAMES[name]
-                    how = "as the most frequent class of the" if name == LARGEST else "from the"
-                    meaning = f"The same samples, each predicted {how} labels that the model had."
-                key = _KEYS[name] + kind.lower().replace(" ", "_")
-                value, low, high = map(self._format, score)
-                of = " for new samples" if score is self.expected else ""
-                text = f"{value} (95% interval{of} {low} to {high})"
-                measures.append(Measure(key, title, score.value, text, meaning, score[1:]))
+        for (name, kind), score in self._scores.items():
+            title, meaning = f"{kind} {self.where}", meanings[kind]
+            if name != MODEL:
+                title = f"{kind} of {_NAMES[name]}" if self.several else _NAMES[name]
+                how = "as the most frequent class of the" if name == LARGEST else "from the"
+                meaning = f"The same samples, each predicted {how} labels that the model had."
+            key = _KEYS[name] + kind.lower().replace(" ", "_")
+            value, low, high = map(self._format, score)
+            of = " for new samples" if score is self.expected else ""
+            text = f"{value} (95% interval{of} {low} to {high})"
+            measures.append(Measure(key, title, score.value, text, meaning, score[1:]))
         return measures
 
     def shortfalls(self) -> list[str]:
@@ -209,27 +209,25 @@ class Evaluation:
         from scipy.stats import binomtest
 
         lines = []
-        for name, scores in self._scores.items():
-            for kind, score in scores.items():
-                best = self._scores[MODEL][kind]
-                if best.value >= score.value:
-                    continue
-                advice = "another --model or more labels may do better"
-                if name == LARGEST:
-                    advice = "check that the data separate the classes, or label more samples"
-                if self.several:
-                    by_chance = score.value < best.high
-                else:
-                    mine, other = self.predicted == self.truth, self.predictions[name] == self.truth
-                    worse, differ = int((~mine & other).sum()), int((mine != other).sum())
-                    by_chance = bool(binomtest(worse, differ).pvalue >= _CHANCE)
-                if by_chance:
-                    advice = f"on {len(self.truth)} samples such a small difference may be chance"
-                method = _NAMES[name].replace("always", "always predicting")
-                lines.append(
-                    f"the {kind} of the model, {self._format(best.value)}, is below the "
-                    f"{self._format(score.value)} of {method}: {advice}"
-                )
+        for (name, kind), score in self._scores.items():
+            best = self._scores[MODEL, kind]
+            if best.value >= score.value:
+                continue
+            advice = "another --model or more labels may do better"
+            if name == LARGEST:
+                advice = "check that the data separate the classes, or label more samples"
+            if self.several:
+                by_chance = score.value < best.high
+            else:
+                mine, other = self.predicted == self.truth, self.predictions[name] == self.truth
+                worse, differ = int((~mine & other).sum()), int((mine != other).sum())
+                by_chance = bool(binomtest(worse, differ).pvalue >= _CHANCE)
+            if by_chance:
+                advice = f"on {len(self.truth)} samples such a small difference may be chance"
+            method = _NAMES[name].replace("always", "always predicting")
+            low, high = self._format(best.value), self._format(score.value)
+            wrong = f"the {kind} of the model, {low}, is below the {high} of {method}"
+            lines.append(f"{wrong}: {advice}")
         return lines
 
 
