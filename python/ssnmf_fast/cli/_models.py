@@ -275,9 +275,8 @@ class Model:
         # Does the estimator choose the number of topics of texts?
         rank = signature(self.estimator).parameters.get("n_components")
         self.chooses_rank = rank is not None and "auto" in str(rank.annotation)
-        own = [option for option in self.options if option not in _OF_COMMAND]
+        own = [option for option in self.options if option not in _OF_COMMAND] + ["max_iter", "tol"]
         self.parameters = {option: _RENAMED.get(option, option) for option in own}
-        self.parameters |= {"max_iter": "max_iter", "tol": "tol"}
 
     def targets(self, labels: SampleLabels) -> Array:
         """Return what fit takes as y."""
@@ -341,9 +340,9 @@ def choose_model(options: Namespace) -> Model:
         if name not in (*model.options, "freq"):
             who = f"--model {model.name} (only by {users_of(name)})"
             refuse(options, (name,), f"is not used by {who}")
-    limited = options.documents_per_slice is not None
-    if limited and options.method not in (None, "auto", "tied", "tensor"):
-        raise UsageError("--documents-per-slice is only used with --method auto, tied and tensor")
+    if options.method not in (None, "auto", "tied", "tensor"):
+        of_methods = "is only used with --method auto, tied and tensor"
+        refuse(options, ("documents_per_slice",), of_methods)
     options.model = model.name
     defaults = model.estimator().get_params()
     for name, parameter in model.parameters.items():

@@ -19,7 +19,7 @@ from .._version import __version__
 from ..plotting import objective_curve
 from ..plotting._style import figure
 from ..plotting._tables import darkest_share
-from .evaluation import Evaluation, Measure, format_score
+from .evaluation import MODEL, Evaluation, Measure, format_score
 
 __all__ = ["Drawing", "Example", "Report", "confusion", "png", "render"]
 
@@ -95,9 +95,10 @@ class Report:
     @property
     def confusion(self) -> Confusion | None:
         """The table of true and predicted classes, for single labels."""
-        if self.evaluation is None or self.evaluation.several:
+        found = self.evaluation
+        if found is None or found.several:
             return None
-        return confusion(self.evaluation.truth, self.evaluation.predicted, self.evaluation.classes)
+        return confusion(found.truth, found.predictions[MODEL], found.classes)
 
 
 def render(report: Report) -> str:

@@ -117,10 +117,6 @@ class Evaluation:
     weights: Array | None = None
 
     @property
-    def predicted(self) -> Array:
-        return self.predictions[MODEL]
-
-    @property
     def several(self) -> bool:
         return self.truth.ndim == 2
 
@@ -162,7 +158,7 @@ class Evaluation:
         """Scores of each class, in natural order; unknown classes are added."""
         from sklearn.metrics import precision_recall_fscore_support
 
-        truth, predicted, names = self.truth, self.predicted, self.classes
+        truth, predicted, names = self.truth, self.predictions[MODEL], self.classes
         if not self.several:
             truth, predicted = truth.astype(str), predicted.astype(str)
             names = sorted({*names, *truth.tolist()})
@@ -219,7 +215,7 @@ class Evaluation:
             if self.several:
                 by_chance = score.value < best.high
             else:
-                mine, other = self.predicted == self.truth, self.predictions[name] == self.truth
+                mine, other = (self.predictions[one] == self.truth for one in (MODEL, name))
                 worse, differ = int((~mine & other).sum()), int((mine != other).sum())
                 by_chance = bool(binomtest(worse, differ).pvalue >= _CHANCE)
             if by_chance:
