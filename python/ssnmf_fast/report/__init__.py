@@ -229,11 +229,9 @@ def most_confused(table: Confusion | None) -> list[tuple[str, str, int, str]]:
     wrong = table.counts.copy()
     np.fill_diagonal(wrong, 0)
     most = _MOST_CONFUSED[len(table.classes) > _MOST_CLASSES]
-    places = np.argsort(-wrong, axis=None, kind="stable")[:most]
-    pairs = [divmod(int(place), len(wrong)) for place in places]
+    pairs = sorted(np.argwhere(wrong).tolist(), key=lambda pair: -wrong[pair[0], pair[1]])[:most]
     shares = wrong / np.maximum(table.counts.sum(axis=1, keepdims=True), 1)
     return [
         (table.classes[i], table.classes[j], int(wrong[i, j]), f"{shares[i, j]:.0%}")
         for i, j in pairs
-        if wrong[i, j]
     ]

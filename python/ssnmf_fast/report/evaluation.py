@@ -145,7 +145,7 @@ class Evaluation:
     @cached_property
     def _scores(self) -> dict[tuple[str, str], Score]:
         """Scores by method and kind."""
-        scores, truth = {}, self.truth
+        scores, truth = dict[tuple[str, str], Score](), self.truth
         for name, one in self.predictions.items():
             if self.several:
                 scores |= {(name, f"{kind} F"): _score_f(truth, one, kind) for kind in _AVERAGES}
