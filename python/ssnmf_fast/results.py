@@ -20,26 +20,7 @@ from .estimators import (
 )
 from .selection import Consensus, RankChoice, Verification
 
-__all__ = [
-    "Completion",
-    "CompletionState",
-    "Consensus",
-    "Explanation",
-    "Factorization",
-    "FitState",
-    "Peak",
-    "PeakInterval",
-    "RankChoice",
-    "Reasons",
-    "Receipt",
-    "Recommendations",
-    "SampleContributions",
-    "SlicePrevalence",
-    "TensorFactorization",
-    "Topic",
-    "TopicNode",
-    "Topics",
-    "TopicsOverTime",
-    "Trial",
-    "Verification",
-]
+__all__ = ["Factorization", "FitState", "Receipt", "TensorFactorization", "Topic", "Topics"]
+__all__ += ["Completion", "CompletionState", "Consensus", "RankChoice", "Verification"]
+__all__ += ["Explanation", "Peak", "PeakInterval", "Reasons", "Recommendations"]
+__all__ += ["SampleContributions", "SlicePrevalence", "TopicNode", "TopicsOverTime", "Trial"]

@@ -105,7 +105,7 @@ def test_unlabeled(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     def label(k: int) -> str:
         return ("a", "b", "NA", "?", "no idea")[k % 5]
 
-    given = ("--unlabeled", "NA, no idea", "--unlabelled", "?")  # codespell:ignore unlabelled
+    given = ("--unlabeled", "NA, no idea", "--unlabeled", "?")
     assert fit(tmp_path, label, *given, capsys=capsys) == (0, "")
     metrics = json.loads((tmp_path / "out" / "metrics.json").read_text(encoding="utf-8"))
     assert metrics["labeled"] == 24

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 from outputs import error_line, measures_of, rows_of
 
@@ -62,38 +60,11 @@ def test_unknown_words_are_listed(
     assert settings["seeds not found"] == "hamster"
 
 
-def test_yaml(
-    single: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    file = tmp_path / "seeds.yaml"
-    file.write_text("pets: [cat, vet]\nmoney: {stock: 2, bank: 1}\n", encoding="utf-8")
-    given = ["fit", str(single), "--text", "text", "--min-df", "1", "--tol", "0"]
-    given += ["--seeds", str(file), "--out"]
-    monkeypatch.setitem(sys.modules, "yaml", None)
-    assert main([*given, str(tmp_path / "no")]) != 0
-    assert "python -m pip install pyyaml, or give a .json file" in capsys.readouterr().err
-    monkeypatch.undo()
-    pytest.importorskip("yaml")
-    assert main([*given, str(tmp_path / "yaml")]) == 0
-    assert run(single, SEEDS, tmp_path / "json", "--text", "text") == 0
-    one, other = (sf.load(tmp_path / name / "model.npz") for name in ("yaml", "json"))
-    assert np.array_equal(one.components_, other.components_)
-    for twice in ("pets: [cat]\npets: [dog]\n", "1: [cat]\n'1': [dog]\n"):
-        file.write_text(twice, encoding="utf-8")
-        assert main([*given, str(tmp_path / "no")]) == 2
-        assert "twice in one mapping; merge the two" in capsys.readouterr().err
-    file.write_text("pets: [cat\n", encoding="utf-8")
-    assert main([*given, str(tmp_path / "no")]) == 2
-    assert "is not YAML" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize(
     ("seeds", "more", "message"),
     [
         ("{", (), "is not JSON"),
+        ("pets: [cat]\n", (), "is not JSON"),
         ('{"pets": ["cat"], "money": ["bank"], "pets": ["dog"]}', (), "has 'pets' twice"),
         ('{"pets": {"cat": 2, "cat": 1}, "money": ["bank"]}', (), "has 'cat' twice"),
         ('{"\u00e9": ["cat"], "e\u0301": ["bank"]}', (), "has '\u00e9' twice"),

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, TextIO, cast
 
 from .._common.optional import MissingPackageError
+from ._outputs import for_json
 from ._parser import build_parser
 from ._read import STANDARD, UsageError
 
@@ -30,14 +31,14 @@ class _Printed:
 
     def __init__(self, stream: TextIO) -> None:
         self.stream, self.errors = stream, "backslashreplace"  # of characters it lacks
+        self.encoding = getattr(stream, "encoding", None) or "utf-8"
         self.failure: OSError | None = None
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.stream, name)
 
     def write(self, text: str) -> int:
-        encoding = getattr(self.stream, "encoding", None) or "utf-8"
-        self._try("write", text.encode(encoding, self.errors).decode(encoding))
+        self._try("write", text.encode(self.encoding, self.errors).decode(self.encoding))
         return len(text)
 
     def flush(self) -> None:
@@ -115,8 +116,8 @@ def _run(options: Namespace, output: Any, nowhere: TextIO) -> int:
     ):
         summary = options.run(options)
     if as_json:
-        plain = not (getattr(output, "encoding", None) or "utf-8").lower().startswith("utf")
-        print(json.dumps(summary, indent=2, ensure_ascii=plain))
+        plain = not output.encoding.lower().startswith("utf")
+        print(json.dumps(for_json(summary), indent=2, ensure_ascii=plain))
     return 0 if (summary or {}).get("ok", True) else _DIFFERENT
 
 

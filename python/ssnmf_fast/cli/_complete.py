@@ -31,7 +31,7 @@ from ..completion._methods import METHODS
 from ..completion._noisy import Biases, ranks
 from ..completion._result import Completion
 from ..plotting import singular_values
-from ..report import Report, png, render
+from ..report import Report
 from ._outputs import MODEL_NAME, default_out, new_files, refuse_replacing, results_folder
 from ._read import (
     MATRIX_HINT,
@@ -41,6 +41,7 @@ from ._read import (
     find_source,
     load_matrix,
     read_parts,
+    refuse,
     warn,
 )
 
@@ -52,7 +53,6 @@ _ENDINGS = (".npy", ".npz", ".csv")
 _LARGEST_DENSE = 2e8  # entries, above which the factors are written instead (1.6 GB of float64)
 _REPORT, _PREDICTIONS, _BEST = "report.json", "predictions.csv", "highest_predictions.csv"
 _USERS, _ITEMS, _PICTURE = "users.csv", "items.csv", "singular_values.png"
-_PAGE = "report.html"
 _SHOWN, _LISTED = 5, 10  # users on the page, and ratings and predictions of each
 _TIMES = {"date", "time", "timestamp"}  # columns that hold no value
 _LONG = "A table of user, item and rating is read from a .csv, .tsv or .jsonl file"
@@ -67,9 +67,8 @@ def run(options: Namespace) -> dict[str, Any]:
 
 
 def _complete_ratings(source: Source, options: Namespace) -> dict[str, Any]:
-    folder = options.out or default_out(options.data)
-    if Path(folder).suffix.lower() in _ENDINGS:
-        raise UsageError(f"--out {folder}: expected a folder; {source} is a table of ratings")
+    if Path(options.out or "").suffix.lower() in _ENDINGS:
+        raise UsageError(f"--out {options.out}: expected a folder; {source} is a table of ratings")
     begin, top = time.perf_counter(), options.top or 10
     names, users, items, matrix, empty, merged = _read_ratings(source, options)
     task = _Task(matrix, source, options, noisy=not options.exact)
@@ -81,9 +80,8 @@ def _complete_ratings(source: Source, options: Namespace) -> dict[str, Any]:
         _USERS: "position of every user in the model",
         _ITEMS: "position of every item in the model",
         _PICTURE: "how fast the singular values of the model fall",
-        _PAGE: "everything on one page: open this first",
     }
-    with results_folder(folder, "complete", about, [source.path], options.safe_csv) as out:
+    with results_folder(options, "complete", about, [source.path]) as out:
         n, m = matrix.shape
         print("Completion of ratings\n")
         print(f"  data      {source}: {matrix.nnz} ratings of {m} items by {n} users")
@@ -113,7 +111,7 @@ def _complete_ratings(source: Source, options: Namespace) -> dict[str, Any]:
         report = {**sizes, "empty": len(empty), "columns": names, **summary}
         report["seconds"]["all"] = time.perf_counter() - begin
         out.write_summary(report)
-        out.draw(_PICTURE, lambda: png(singular_values(completion.singular_values)))
+        out.draw(_PICTURE, lambda: singular_values(completion.singular_values))
         examples = []
         # Shown are users with about the number of ratings that is listed.
         for u in np.argsort(np.abs(by_user - _LISTED), kind="stable")[:_SHOWN]:
@@ -122,9 +120,8 @@ def _complete_ratings(source: Source, options: Namespace) -> dict[str, Any]:
             known = ", ".join(f"{items[own.indices[k]]} ({own.data[k]:g})" for k in liked)
             predicted = ", ".join(f"{items[best[u, k]]} ({values[u, k]:.3g})" for k in listed)
             examples.append((users[u], known, predicted))
-        page = _page(report, examples, task.remarks)
-        out.draw(_PAGE, lambda: render(page))
-    return {**report, **out.show()}
+        out.write_page(_page(report, examples, task.remarks))
+    return out.show()
 
 
 def _page(report: Mapping[str, Any], examples: list[Any], remarks: list[str]) -> Report:
@@ -153,11 +150,9 @@ def _page(report: Mapping[str, Any], examples: list[Any], remarks: list[str]) ->
 def _complete_matrix(source: Source, options: Namespace) -> dict[str, Any]:
     path, out = source.path, Path(options.out or default_out(options.data, "-completed.npz"))
     assert path is not None  # standard input is a table
-    for name in (*ROLES, "duplicates", "top"):
-        if getattr(options, name) is not None:
-            raise UsageError(f"--{name} is for a table of ratings; {path} is a matrix")
-    if options.safe_csv:
-        raise UsageError(f"--safe-csv is for names of users and items; {path} is a matrix")
+    of_ratings = f"is for a table of ratings; {path} is a matrix"
+    refuse(options, (*ROLES, "duplicates", "top"), of_ratings)
+    refuse(options, ("safe_csv",), f"is for names of users and items; {path} is a matrix")
     ending = out.suffix.lower()
     if out.is_dir() or ending not in _ENDINGS:
         endings = ", ".join(_ENDINGS)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from argparse import Namespace
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,18 +18,18 @@ from .._topics import Topics, class_means, numbered_names, real_terms
 from ..estimators import TopicTree
 from ..estimators._over_time import lengths_of
 from ..plotting import image_grid
-from ..report import Example, Picture, Report, png, render
+from ..report import Drawing, Example, Report
 from ..report.evaluation import REGRESSION, SVC, Evaluation, explain_no_estimate, format_score
 from ..selection import RankChoice
 from ._models import Fitted, measure
-from ._outputs import METRICS_NAME, MODEL_NAME, SEPARATOR, Results, make_predictions
+from ._outputs import METRICS_NAME, MODEL_NAME, PAGE_NAME, SEPARATOR, Results, make_predictions
 from ._read import warn
 
 _TOPICS, _SHARES, _EXAMPLES = "topics.csv", "topic_classes.csv", "topic_examples.csv"
 _PREDICTIONS, _REPRESENTATION = "predictions.csv", "representation.npy"
 _OVER_TIME, _HEAT_MAP = "topics_over_time.csv", "topics_over_time.png"
 _PARTS = {"words": "words_over_time.csv", "classes": "classes_over_time.csv"}
-_PICTURE, _REPORT, CURVE = "components.png", "report.html", "ranks.png"
+_PICTURE, CURVE = "components.png", "ranks.png"
 FILES = {
     MODEL_NAME: "the model, for `ssnmf-fast predict` and ssnmf_fast.load",
     VECTORIZER_NAME: "vocabulary and idf, for `predict` and ssnmf_fast.io.load_vectorizer",
@@ -46,7 +45,6 @@ FILES = {
     _HEAT_MAP: "the same as a picture",
     _PARTS["words"]: "words of every topic in every slice, and those that increase there",
     _PARTS["classes"]: "prevalence of every topic in every class and slice",
-    _REPORT: "everything on one page: open this first",
 }
 HARDER = (
     "samples chosen by `suggest` are harder than average: on all samples the accuracy is usually "
@@ -58,15 +56,14 @@ _NAME_TERMS = 3  # in the name of a topic over time
 _TERMS_PRINTED, _IMAGES_PRINTED, _CLASSES_PRINTED, _LONGEST_NAME = 8, 10, 20, 32
 
 
-def write_all(fitted: Fitted, out: Results, options: Namespace) -> tuple[Report, dict[str, Any]]:
-    """Write every file; return what is reported, and the sizes and measures for JSON."""
+def write_all(fitted: Fitted, out: Results, options: Namespace) -> Report:
+    """Write every file; return what is reported."""
     report, model = make_report(fitted, options), fitted.model
     separator = options.label_separator or SEPARATOR
     notes = {"label_separator": separator, "id": options.id}  # for `predict`
     save_with_notes(model, out.path(MODEL_NAME), notes)
     if (vectorizer := fitted.vectorizer) is not None:
-        path = out.path(VECTORIZER_NAME)
-        write_vectorizer(path, vectorizer.column, vectorizer.tfidf, vectorizer.keep_markup)
+        write_vectorizer(out.path(VECTORIZER_NAME), *vectorizer)
     _write_topics(out, fitted, report)
     out.write_csv(_PREDICTIONS, *make_predictions(fitted, separator))
     np.save(out.path(_REPRESENTATION), model.representation_)
@@ -74,31 +71,30 @@ def write_all(fitted: Fitted, out: Results, options: Namespace) -> tuple[Report,
         rows = fitted.over_time and fitted.over_time.to_rows(part)  # type: ignore[arg-type]
         if rows:
             out.write_csv(name, [*rows[0]], ([*row.values()] for row in rows))
-    content = describe(fitted, report, options)
-    out.write_summary(content)
-    pictures, shape = [], fitted.image_shape
+    out.write_summary(describe(fitted, report, options))
+    drawings, shape = list[Drawing](), fitted.image_shape
     if shape is not None:
         classes = [", ".join(str(name) for name, _ in topic.leading) for topic in report.topics]
         names = [f"{k} ({one})" if one else str(k) for k, one in enumerate(classes)]
-        drawn = out.draw(_PICTURE, lambda: png(image_grid(model.components_, shape, names=names)))
         more = " and main classes" if any(classes) else ""
         caption = f"With their numbers{more}. Each image is approximated by a weighted sum of them."
-        pictures.append(Picture("Components", caption, drawn))
+        grid = partial(image_grid, model.components_, shape, names=names)
+        drawings.append(("Components", caption, _PICTURE, grid))
     if (choice := getattr(model, "rank_choice_", None)) is not None:
-        pictures.append(draw_choice(choice, out))
+        drawings.append(curve_of(choice))
     if (over := fitted.over_time) is not None:
-        drawn = out.draw(_HEAT_MAP, lambda: png(over.plot(n_terms=_NAME_TERMS)))
         caption = (
             f"Prevalence of every topic in {len(over.slices)} slices of time, relative to its "
             "peak. Topics are sorted by peak; gray slices have no documents."
         )
-        pictures.append(Picture("Topics over time", caption, drawn))
-    out.draw(_REPORT, lambda: render(replace(report, pictures=pictures)))
-    return report, content
+        plot = partial(over.plot, n_terms=_NAME_TERMS)
+        drawings.append(("Topics over time", caption, _HEAT_MAP, plot))
+    out.write_page(report, drawings)
+    return report
 
 
-def draw_choice(choice: RankChoice, out: Results) -> Picture:
-    """Write the curve of scores by number of topics; return it for the report."""
+def curve_of(choice: RankChoice) -> Drawing:
+    """Return the curve of scores by number of topics."""
     what = f"The {choice.label} for every number of topics"
     if choice.criterion == "bound":
         what += ": the largest of all starts; points are single starts"
@@ -106,8 +102,7 @@ def draw_choice(choice: RankChoice, out: Results) -> Picture:
         what += ": means of the splits, with one standard error; points are single splits"
     what += "" if choice.high is None else "; any number in the shaded range will do"
     better = "Larger" if choice.larger_is_better else "Smaller"
-    drawn = out.draw(CURVE, lambda: png(choice.plot()))
-    return Picture("Number of topics", f"{what}. {better} is better.", drawn)
+    return "Number of topics", f"{what}. {better} is better.", CURVE, choice.plot
 
 
 def make_report(fitted: Fitted, options: Namespace) -> Report:
@@ -263,9 +258,10 @@ def _write_topics(out: Results, fitted: Fitted, report: Report) -> None:
 
 def describe(fitted: Fitted, report: Report, options: Namespace) -> dict[str, Any]:
     """Return sizes and measures, for JSON."""
-    evaluation, by = report.evaluation, None
+    evaluation, by, scores = report.evaluation, None, list[dict[str, Any]]()
     if evaluation is not None:
         by = "validation" if evaluation.by_validation else "held-out samples"
+        scores = [one._asdict() for one in evaluation.class_scores]
     content: dict[str, Any] = {
         "model": options.model,
         "samples": int(fitted.X.shape[0]),
@@ -280,7 +276,7 @@ def describe(fitted: Fitted, report: Report, options: Namespace) -> dict[str, An
         "intervals": {one.key: list(one.interval) for one in report.measures if one.interval},
         "judged_by": by,
         "judged_samples": 0 if evaluation is None else len(evaluation.truth),
-        "classes": {} if evaluation is None else evaluation.class_content(),
+        "classes": {one.pop("name"): one for one in scores},
         "settings": dict(fitted.settings),
         **({"odd_texts": fitted.odd_texts} if fitted.odd_texts else {}),
         "warnings": report.warnings,
@@ -290,12 +286,11 @@ def describe(fitted: Fitted, report: Report, options: Namespace) -> dict[str, An
         content["slices"] = len(over.slices)
         lengths = lengths_of(over.prevalence).tolist()
         content["peaks"] = [
-            peak._asdict() | {"slice": str(peak.slice), "length": length}
+            peak._asdict()
+            | {"slice": str(peak.slice), "length": length}
+            | {name: round(getattr(peak, name), 6) for name in ("concentration", "periodicity")}
             for peak, length in zip(over.peaks(), lengths, strict=True)
         ]
-        for peak in content["peaks"]:
-            for name in ("concentration", "periodicity"):
-                peak[name] = None if math.isnan(peak[name]) else round(peak[name], 6)
     if fitted.labels is not None and fitted.labels.several:
         content["label_separator"] = options.label_separator or SEPARATOR
     return content
@@ -309,7 +304,7 @@ def print_report(fitted: Fitted, report: Report) -> None:
         if line not in fitted.told:
             warn(line)
     if report.evaluation is not None:
-        print_class_scores(report.evaluation, _REPORT)
+        print_class_scores(report.evaluation)
     print("\nTopics")
     terms = fitted.image_shape is None
     shown = report.topics if terms else report.topics[:_IMAGES_PRINTED]
@@ -332,8 +327,8 @@ def print_report(fitted: Fitted, report: Report) -> None:
             print(f"  {names[peak.topic]:<{width}}  {peak.slice}  {peak.concentration:.0%}")
 
 
-def print_class_scores(evaluation: Evaluation, report: str) -> None:
-    """Print a line for every class, or for the largest of many; `report` is the file with all."""
+def print_class_scores(evaluation: Evaluation) -> None:
+    """Print a line for every class, or for the largest of many."""
     scores = shown = evaluation.class_scores
     if len(scores) > _CLASSES_PRINTED:
         largest = sorted(scores, key=lambda one: -one.samples)[:_CLASSES_PRINTED]
@@ -345,4 +340,4 @@ def print_class_scores(evaluation: Evaluation, report: str) -> None:
         name = one.name if len(one.name) <= width else one.name[: width - 3] + "..."
         print(f"  {name:<{width}}  {precision:>9}  {recall:>6}  {f:>4}  {one.samples:>7}")
     if len(shown) < len(scores):
-        print(f"  and {len(scores) - len(shown)} smaller classes; see {report}")
+        print(f"  and {len(scores) - len(shown)} smaller classes; see {PAGE_NAME}")

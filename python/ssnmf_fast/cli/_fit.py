@@ -16,14 +16,14 @@ import numpy as np
 
 from .._common.arrays import Array
 from .._data.arrays import float_dtype
-from .._data.times import Times, cut, read_times
+from .._data.times import cut, read_times
 from .._solver.loop import ProgressBar
 from .._topics import names_of
 from ..estimators import BayesianNMF
-from ..report import Report, render
+from ..report import Report
 from ..report.evaluation import explain_no_estimate
 from ..selection import RankChoice, choose_rank
-from ._findings import CURVE, FILES, HARDER, draw_choice, print_report, write_all
+from ._findings import CURVE, FILES, HARDER, curve_of, print_report, write_all
 from ._labels import SAMPLE, column_to_fill, parse_labels, read_labels_of
 from ._models import Data, Fitted, Model, check_labels, choose_model
 from ._outputs import (
@@ -33,6 +33,7 @@ from ._outputs import (
     Output,
     Results,
     default_out,
+    for_json,
     make_table,
     refuse_replacing,
     results_folder,
@@ -46,6 +47,7 @@ from ._read import (
     read_matrix,
     read_table,
     read_values,
+    refuse,
 )
 from ._text import find_ids, find_text_column, fit_vectorizer, read_texts
 
@@ -54,32 +56,26 @@ _OF_TABLES = {
     *("text", "max_features", "min_df", "max_df", "stop_words", "ngram"),
     *("token_pattern", "keep_markup"),
 }
-_NOT_SETTINGS = {"run", "out", "terms", "json", "quiet", "debug", "safe_csv"}
+_NOT_SETTINGS = {"run", "defaults", "out", "terms", "json", "quiet", "debug", "safe_csv"}
 
 
 def run(options: Namespace, data: Data | None = None) -> dict[str, Any]:
     """Read the data, fit a model, write all results, and print a summary."""
-    from ._parser import build_parser  # which runs this module
-
-    defaults = vars(build_parser().parse_args(["fit", options.data]))
-    given = {name for name, value in vars(options).items() if value != defaults.get(name)}
+    given = {name for name, value in vars(options).items() if value != options.defaults.get(name)}
     model, inputs = choose_model(options), [] if data is not None else list_inputs(options)
-    for name in ("unlabeled", "more_labels"):
-        if getattr(options, name) and options.labels is None:
-            raise UsageError(f"--{name.replace('_', '-')} is for labels; give --labels too")
-    folder = options.out or default_out(options.data)
-    files = results_folder(folder, "fit", FILES, inputs, options.safe_csv)
-    with files as out, keeping_warnings() as told:
+    if options.labels is None:
+        refuse(options, ("unlabeled", "more_labels"), "is for labels; give --labels too")
+    with results_folder(options, "fit", FILES, inputs) as out, keeping_warnings() as told:
         data = read_data(options) if data is None else data
         check_labels(model, data.labels, options)
-        named = {"data", *(name.replace("_", " ") for name in given)}
+        named = {name.replace("_", " ") for name in given}
         fitted = replace(train(model, data, options), told=told, given=named)
-        report, content = write_all(fitted, out, options)
+        report = write_all(fitted, out, options)
     choice = getattr(fitted.model, "rank_choice_", None)
     if choice is not None and choice.high > 1:  # otherwise there is a warning
         print(f"{choice}; --rank sets it".replace(";", ",", 1))
     print_report(fitted, report)
-    return {**content, **out.show()}
+    return out.show()
 
 
 def list_inputs(options: Namespace) -> list[str | None]:
@@ -92,39 +88,35 @@ def read_data(options: Namespace) -> Data:
     source = find_source(options)
     if source.is_table:
         return _read_text(read_table(source), options)
-    if options.id is not None:
-        raise UsageError(f"--id names a column of a table; {source} is a matrix")
+    refuse(options, ("id",), f"names a column of a table; {source} is a matrix")
     X = read_matrix(source)
     n, m = X.shape
     shape, terms = options.image_shape, None
-    labels = read_labels_of(options, source, n)
     if shape is not None and (size := shape[0] * shape[1]) != m:
         raise UsageError(f"--image-shape {shape} has {size} pixels; the matrix has {m} columns")
-    times = _read_times(options, source, n)
     if options.features is not None:
         terms = read_values(options.features, source, m, f"features of {source}")
-    return Data(X=X, labels=labels, terms=terms, times=times, image_shape=shape)
+    return Data(X=X, terms=terms, image_shape=shape, **_read_guides(options, source, n))
 
 
 def _read_text(table: Table, options: Namespace) -> Data:
-    taken, n_samples = (options.labels, options.time), len(table.frame)
+    taken = options.labels, options.time
     others = [name for name in table.frame if name not in taken]
     table.refuse_numbers(others if options.text is None else [options.text])
     column = find_text_column(table, options.text, *taken)
-    if options.image_shape is not None:
-        raise UsageError("--image-shape is for a matrix of images; the data are a table")
-    labels = read_labels_of(options, table, n_samples)
-    times = _read_times(options, table, n_samples)
+    refuse(options, ("image_shape",), "is for a matrix of images; the data are a table")
+    known = _read_guides(options, table, len(table.frame))
     texts = read_texts(table, column, keep_markup=options.keep_markup)
     vectorizer, X = fit_vectorizer(texts, column, options)
-    known: dict[str, Any] = {"labels": labels, "times": times, "texts": texts}
-    known["ids"] = find_ids(table, options.id, column, *taken)
+    known |= {"texts": texts, "ids": find_ids(table, options.id, column, *taken)}
     return Data(X=X, terms=vectorizer.terms, vectorizer=vectorizer, **known)
 
 
-def _read_times(options: Namespace, data: Table | Source, n_samples: int) -> Times | None:
+def _read_guides(options: Namespace, data: Table | Source, n_samples: int) -> dict[str, Any]:
+    """Return the labels and times of the samples."""
+    labels = read_labels_of(options, data, n_samples)
     if options.time is None:
-        return None
+        return {"labels": labels}
     values = read_values(options.time, data, n_samples)
     is_column = isinstance(data, Table) and options.time in data.frame
     try:
@@ -132,7 +124,7 @@ def _read_times(options: Namespace, data: Table | Source, n_samples: int) -> Tim
             values = [one and datetime.strptime(str(one), options.time_format) for one in values]
         times = read_times(values, options.time if is_column else "date")
         cut(times.values, options.freq or "month", "dates", least=1)  # fails now, not after the fit
-        return times
+        return {"labels": labels, "times": times}
     except (TypeError, ValueError) as error:
         where = data if is_column else options.time
         raise UsageError(f"{where}: {str(error).rstrip('.')}") from error
@@ -292,22 +284,19 @@ def _write_to_fill(out: Output, fitted: Fitted, chosen: Array, column: str, sepa
     out.write(names, ([sample, *cells] for sample, (_, *cells) in numbered), marked=True)
 
 
-_TABLE, _REPORT = "ranks.csv", "report.html"
+_TABLE = "ranks.csv"
 _RANK_FILES = {
     _TABLE: "scores of every rank, in all splits",
     CURVE: "the same as a picture",
     METRICS_NAME: "the choice and its settings",
-    _REPORT: "everything on one page: open this first",
 }
-# Options that a criterion does not use, and the parameters that options set.
-_UNUSED = {"stability": {"splits", "validation_fraction", "only_nonzeros"}}
-_UNUSED["bound"] = {*_UNUSED["stability"], "rule"}
-_UNUSED["words"] = {"only_nonzeros", "rule"}
-_REFUSED: dict[str, tuple[str, ...]] = {
-    "words": ("loss", "starts", "only_nonzeros", "max_iter", "tol"),
-    "bound": ("loss", "splits", "only_nonzeros"),
-    "stability": ("splits", "only_nonzeros"),
+# Options that a criterion does not use, two of which always have a value, and parameters of all.
+_UNUSED = {
+    "words": ("loss", "starts", "only_nonzeros", "max_iter", "tol", "rule"),
+    "bound": ("loss", "splits", "only_nonzeros", "validation_fraction", "rule"),
+    "stability": ("splits", "only_nonzeros", "validation_fraction"),
 }
+_HAVE_DEFAULTS = ("rule", "validation_fraction")
 _SAME = ("criterion", "loss", "rule", "validation_fraction", "max_iter", "tol")
 _PARAMETERS = {**{name: name for name in _SAME}, "splits": "n_splits", "starts": "n_starts"}
 _PARAMETERS |= {"seed": "random_state", "threads": "n_threads"}
@@ -317,26 +306,22 @@ def run_choose_rank(options: Namespace) -> dict[str, Any]:
     if options.criterion is None:
         options.criterion = "words" if find_source(options).is_table else "held-out"
     criterion = options.criterion
-    for name in _REFUSED.get(criterion, ()):
-        value = getattr(options, name)
-        if value is not None and value is not False:
-            option = f"--{name.replace('_', '-')}"
-            wrong = f"{option} is not used by --criterion {criterion}; leave it out"
-            raise UsageError(f"{wrong}, or compare by --criterion held-out")
+    unused = [name for name in _UNUSED.get(criterion, ()) if name not in _HAVE_DEFAULTS]
+    advice = "leave it out, or compare by --criterion held-out"
+    refuse(options, unused, f"is not used by --criterion {criterion}; {advice}")
     params = {parameter: getattr(options, name) for name, parameter in _PARAMETERS.items()}
     if criterion == "bound":
         stops = {name: params.pop(name) for name in ("max_iter", "tol")}
         params["estimator"] = BayesianNMF(**{k: v for k, v in stops.items() if v is not None})
     params |= {"mask_zeros": not options.only_nonzeros, "verbose": 1}
-    folder = options.out or default_out(options.data, "-ranks")
-    files = results_folder(folder, "choose-rank", _RANK_FILES, list_inputs(options))
+    files = results_folder(options, "choose-rank", _RANK_FILES, list_inputs(options), "-ranks")
     with files as out, keeping_warnings() as told:
         data = read_data(options)
         begin = time.perf_counter()
         tried = options.ranks or (None if criterion == "words" else range(2, 21))
         choice = choose_rank(data.X, tried, **params)
         seconds = time.perf_counter() - begin
-        content = _write_choice(choice, data.size, seconds, out, told, options)
+        _write_choice(choice, data.size, seconds, out, told, options)
     head = choice if criterion == "words" else f"{choice.rank} topics"
     print(head, *choice.notes, f"\nTopics  {choice.label}", sep="\n")
     for row in choice.to_rows():
@@ -344,16 +329,13 @@ def run_choose_rank(options: Namespace) -> dict[str, Any]:
         spread = "" if math.isnan(error) else f" +- {error:.2g}"
         mark = "  (pruned)" * row["pruned"] + "  <" * (row["rank"] == choice.rank)
         print(f"{row['rank']:>6}  {row['mean']:.6g}{spread}{mark}")
-    return {**content, **out.show()}
+    return out.show()
 
 
 def _write_choice(
     choice: RankChoice, size: str, seconds: float, out: Results, told: list[str], options: Namespace
-) -> dict[str, Any]:
-    rows = [
-        {name: None if value != value else value for name, value in row.items()}  # NaN
-        for row in choice.to_rows()
-    ]
+) -> None:
+    rows = for_json(choice.to_rows())
     out.write_csv(_TABLE, [*rows[0]], ([*row.values()] for row in rows))
     settings = [
         (name.replace("_", " "), str(getattr(options, name)))
@@ -377,7 +359,5 @@ def _write_choice(
         settings=settings,
         warnings=told,
         remarks=choice.notes,
-        pictures=[draw_choice(choice, out)],
     )
-    out.draw(_REPORT, lambda: render(report))
-    return content
+    out.write_page(report, [curve_of(choice)])

@@ -9,9 +9,8 @@ import re
 import shlex
 from argparse import Namespace
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,6 @@ import numpy as np
 import numpy.typing as npt
 
 from .._common.arrays import Array
-from .._common.optional import require_package
 from .._common.text import as_first_given, nfc, short
 from .._data.arrays import is_missing
 from .._labels import doubts, indicator_matrix, label_key, parse_list
@@ -291,32 +289,16 @@ def read_seeds(name: str, encoding: str) -> dict[str, Any]:
     with reporting(path), open_text(path, encoding) as file:
         text = file.read()
 
-    def refuse_repeated(names: Iterable[str]) -> None:  # readers take the last
-        for name, count in Counter(map(nfc, names)).items():
-            if count > 1:
-                raise UsageError(f"{path} has {short(name)} twice in one mapping; merge the two")
-
     def make_mapping(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        refuse_repeated(name for name, _ in pairs)
+        for name, count in Counter(nfc(name) for name, _ in pairs).items():
+            if count > 1:  # of which JSON takes the last
+                raise UsageError(f"{path} has {short(name)} twice in one mapping; merge the two")
         return dict(pairs)
 
-    kind, failure = "JSON", ValueError
-    read = partial(json.loads, object_pairs_hook=make_mapping)
-    if path.suffix.lower() in (".yaml", ".yml"):
-        with require_package("PyYAML", "python -m pip install pyyaml, or give a .json file"):
-            import yaml
-
-        class Loader(yaml.SafeLoader):  # type: ignore[misc]
-            def construct_mapping(self, node: Any, deep: bool = False) -> Any:
-                refuse_repeated(str(key.value) for key, _ in node.value)
-                return super().construct_mapping(node, deep)
-
-        kind, failure, read = "YAML", yaml.YAMLError, partial(yaml.load, Loader=Loader)
     try:
-        content = read(text)
-    except (failure, RecursionError) as error:
-        message = " ".join(str(error).split())
-        raise UsageError(f"{path} is not {kind} ({message}); expected {SEEDS_EXAMPLE}") from error
+        content = json.loads(text, object_pairs_hook=make_mapping)
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"{path} is not JSON ({error}); expected {SEEDS_EXAMPLE}") from error
     if not isinstance(content, dict) or not all(
         isinstance(words, (list, dict))
         and all(isinstance(word, str) for word in words)
@@ -324,4 +306,4 @@ def read_seeds(name: str, encoding: str) -> dict[str, Any]:
         for words in content.values()
     ):
         raise UsageError(f"{path} has no seeds; expected words by topic, such as {SEEDS_EXAMPLE}")
-    return {str(topic): seeds for topic, seeds in content.items()}
+    return content

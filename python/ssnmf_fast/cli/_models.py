@@ -21,7 +21,7 @@ from .._data.times import Times
 from .._topics import amounts, topic_shares
 from ..report.evaluation import Evaluation, Measure, evaluate, name_classes
 from ._labels import Mask, SampleLabels, read_seeds, warn_of_labels
-from ._read import UsageError, find_source, warn
+from ._read import UsageError, find_source, refuse, warn
 from ._text import Vectorizer
 
 Ids = tuple[str, Sequence[Any]]  # name of the column, and the id of every sample
@@ -275,9 +275,8 @@ class Model:
         # Does the estimator choose the number of topics of texts?
         rank = signature(self.estimator).parameters.get("n_components")
         self.chooses_rank = rank is not None and "auto" in str(rank.annotation)
-        own = [option for option in self.options if option not in _OF_COMMAND]
+        own = [option for option in self.options if option not in _OF_COMMAND] + ["max_iter", "tol"]
         self.parameters = {option: _RENAMED.get(option, option) for option in own}
-        self.parameters |= {"max_iter": "max_iter", "tol": "tol"}
 
     def targets(self, labels: SampleLabels) -> Array:
         """Return what fit takes as y."""
@@ -338,12 +337,12 @@ def choose_model(options: Namespace) -> Model:
                 who = f"--{of_time.replace('_', '-')}"
             raise UsageError(f"{who} needs --{name}{hint}")
     for name in dict.fromkeys(name for other in MODELS.values() for name in other.options):
-        if name not in (*model.options, "freq") and getattr(options, name) is not None:
-            option, users = f"--{name.replace('_', '-')}", users_of(name)
-            raise UsageError(f"{option} is not used by --model {model.name} (only by {users})")
-    limited = options.documents_per_slice is not None
-    if limited and options.method not in (None, "auto", "tied", "tensor"):
-        raise UsageError("--documents-per-slice is only used with --method auto, tied and tensor")
+        if name not in (*model.options, "freq"):
+            who = f"--model {model.name} (only by {users_of(name)})"
+            refuse(options, (name,), f"is not used by {who}")
+    if options.method not in (None, "auto", "tied", "tensor"):
+        of_methods = "is only used with --method auto, tied and tensor"
+        refuse(options, ("documents_per_slice",), of_methods)
     options.model = model.name
     defaults = model.estimator().get_params()
     for name, parameter in model.parameters.items():

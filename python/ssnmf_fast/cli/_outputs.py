@@ -23,12 +23,14 @@ from .._common.arrays import Array
 from .._common.optional import PLOT_HINT, MissingPackageError
 from .._common.replacement import Replacement
 from .._common.text import sort_naturally
+from ..report import Drawing, Report, png, render
 from ._labels import SAMPLE
 from ._models import Fitted, Ids
 from ._read import STANDARD, UsageError, warn
 
-MODEL_NAME, METRICS_NAME = "model.npz", "metrics.json"
+MODEL_NAME, METRICS_NAME, PAGE_NAME = "model.npz", "metrics.json", "report.html"
 SUMMARIES = (METRICS_NAME, "report.json")  # one lists the files of a folder
+_OURS = "-ssnmf-fast"  # ending of the default of --out
 KINDS = ("csv", "jsonl")
 _ESCAPED = "backslashreplace"  # such as a byte of a file name that is no text
 SEPARATOR = ";"  # between the labels of a sample, unless another is given
@@ -57,11 +59,11 @@ class Results:
         self._written.add(name)
         return self._files.path(self._folder / name)
 
-    def draw(self, name: str, make: Callable[[], bytes | str]) -> bytes | None:
-        """Write what `make` returns; None if that fails, as the other results do not need it."""
+    def draw(self, name: str, make: Callable[[], Any]) -> bytes | None:
+        """Write a figure or a page; None if that fails, as the other results do not need it."""
         try:
             made = make()
-            content = made.encode("utf-8", _ESCAPED) if isinstance(made, str) else made
+            content = made.encode("utf-8", _ESCAPED) if isinstance(made, str) else png(made)
         except Exception as error:
             self._left_out[name] = f"to get them: {PLOT_HINT}"
             if not isinstance(error, MissingPackageError):
@@ -75,17 +77,24 @@ class Results:
         """Write the last file before anything is drawn, and put all of them in place."""
         path = self.path(next(name for name in SUMMARIES if name in self._about))
         known = {"command": self._command, **content, "files": sorted(self._written)}
-        path.write_text(json.dumps(known, indent=2, ensure_ascii=False) + "\n", "utf-8", _ESCAPED)
+        text = json.dumps(for_json(known), indent=2, ensure_ascii=False) + "\n"
+        path.write_text(text, "utf-8", _ESCAPED)
         for name in self._about.keys() - self._written:
             self._files.remove(self._folder / name)
         self._files.move()
+        self._content = content
+
+    def write_page(self, report: Report, drawings: Iterable[Drawing] = ()) -> None:
+        """Write pictures, and the page with them."""
+        pictures = [(title, note, self.draw(name, make)) for title, note, name, make in drawings]
+        self.draw(PAGE_NAME, lambda: render(replace(report, pictures=pictures)))
 
     def write_csv(self, name: str, heads: Sequence[Any], rows: Rows) -> None:
         with self.path(name).open("w", encoding="utf-8", errors=_ESCAPED, newline="") as file:
             _write_table(file, heads, rows, "csv", self._safe)
 
     def show(self) -> dict[str, Any]:
-        """Print and return the files, and those left out."""
+        """Print the files, and those left out; return the content of the summary with these."""
         names = [name for name in self._about if name in self._written]
         print("\nFiles")
         width = max(len(str(self._folder / name)) for name in names)
@@ -94,18 +103,19 @@ class Results:
         for why in dict.fromkeys(self._left_out.values()):
             missing = ", ".join(name for name in self._about if self._left_out.get(name) == why)
             print(f"  left out: {missing}; {why}")
-        found = {"out": str(self._folder), "files": sorted(names)}
+        found = {**self._content, "out": str(self._folder), "files": sorted(names)}
         return found | ({"left_out": self._left_out} if self._left_out else {})
 
 
 @contextmanager
 def results_folder(
-    name: str, command: str, about: Mapping[str, str], inputs: Inputs, safe: bool = False
+    options: Namespace, command: str, about: Mapping[str, str], inputs: Inputs, ending: str = _OURS
 ) -> Iterator[Results]:
     """Make a folder for results, which replace those of an earlier run, and nothing else."""
-    if name == STANDARD:
+    if options.out == STANDARD:
         raise UsageError("--out -: the results are several files; --out needs a folder")
-    folder = Path(name)
+    folder = Path(options.out or default_out(options.data, ending))
+    about = {**about, PAGE_NAME: "everything on one page: open this first"}
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"{folder} is a file; --out needs a folder")
     for one in ("", *about):
@@ -119,7 +129,7 @@ def results_folder(
         known = f"a new or empty one, or one with results of {command}"
         raise UsageError(f"--out: the folder {folder} has {wrong}; name {known}")
     with new_files(folder) as files:
-        yield Results(folder, command, about, files, safe)
+        yield Results(folder, command, about, files, options.safe_csv)
 
 
 def read_summary(folder: Path) -> tuple[str, set[str]]:
@@ -132,7 +142,7 @@ def read_summary(folder: Path) -> tuple[str, set[str]]:
     return "", set()
 
 
-def default_out(data: str, ending: str = "-ssnmf-fast") -> str:
+def default_out(data: str, ending: str) -> str:
     """Return the default of --out: the name of the data, in the working directory."""
     name = "input" if data == STANDARD else Path(data).name
     return (name.split(".")[0] or name) + ending
@@ -216,9 +226,7 @@ def _write_table(file: TextIO, names: Sequence[Any], rows: Rows, kind: str, safe
     """Write a table; csv has numbers with six digits and, if `safe`, formulas marked as text."""
     if kind == "jsonl":
         for row in rows:
-            # JSON has no NaN and no infinity.
-            values = (None if isinstance(v, float) and not math.isfinite(v) else v for v in row)
-            content = dict(zip(names, values, strict=True))
+            content = dict(zip(names, for_json(row), strict=True))
             file.write(json.dumps(content, ensure_ascii=False, default=np.generic.item) + "\n")
         return
     # The default line ends of csv are for files, not for pipes.
@@ -226,6 +234,15 @@ def _write_table(file: TextIO, names: Sequence[Any], rows: Rows, kind: str, safe
     for row in chain([names], rows):
         cells = [f"{v:.6g}" if isinstance(v, float) else v for v in row]
         writer.writerow([f"'{v}" if safe and _is_formula(v) else v for v in cells])
+
+
+def for_json(content: Any) -> Any:
+    """Return content with None for NaN and infinity, which JSON does not have."""
+    if isinstance(content, dict):
+        return {name: for_json(value) for name, value in content.items()}
+    if isinstance(content, (list, tuple)):
+        return [for_json(value) for value in content]
+    return None if isinstance(content, float) and not math.isfinite(content) else content
 
 
 def _is_formula(cell: Any) -> bool:

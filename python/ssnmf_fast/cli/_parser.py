@@ -6,8 +6,6 @@ import math
 import re
 import sys
 from argparse import (
-    SUPPRESS,
-    Action,
     ArgumentParser,
     ArgumentTypeError,
     BooleanOptionalAction,
@@ -29,23 +27,17 @@ from ..selection._rank import MOST_RANKS
 from ._labels import SEEDS_EXAMPLE
 from ._models import MODELS, users_of
 from ._outputs import KINDS
-from ._read import TABLES
+from ._read import TABLES, UsageError
 
 Read = Callable[[str], Any]
 _LEAST, _MOST = sys.float_info.min, sys.float_info.max
 
 
-class Numbers(tuple[int, ...]):
-    """Numbers that are printed as given."""
-
-    mark = ","
+class _ImageShape(tuple[int, int]):
+    """Height and width, which are printed as given."""
 
     def __str__(self) -> str:
-        return self.mark.join(map(str, self))
-
-
-class _ImageShape(Numbers):
-    mark = "x"
+        return "x".join(map(str, self))
 
 
 def _number(kind: Read, low: float, high: float = math.inf) -> Read:
@@ -67,7 +59,7 @@ def _read_loss(text: str) -> str | float:
     return loss
 
 
-def _read_image_shape(text: str) -> Numbers:
+def _read_image_shape(text: str) -> _ImageShape:
     height, width = map(_number(int, 1), text.lower().split("x"))
     return _ImageShape((height, width))
 
@@ -79,7 +71,7 @@ def _read_ngram_range(text: str) -> tuple[int, int]:
     return numbers[0], numbers[-1]
 
 
-def _read_ranks(text: str) -> Numbers:
+def _read_ranks(text: str) -> tuple[int, ...]:
     """Read ranks: single ones, and LOW:HIGH or LOW:HIGH:STEP with both ends."""
     ranks: set[int] = set()
     for part in text.split(","):
@@ -92,7 +84,7 @@ def _read_ranks(text: str) -> Numbers:
             wrong = f"must be at most {MOST_RANKS} numbers of topics, like 5:100:5; got {text!r}"
             raise ArgumentTypeError(wrong)
         ranks.update(some)
-    return Numbers(sorted(ranks))
+    return tuple(sorted(ranks))
 
 
 def _read_shares(text: str) -> dict[str, float]:
@@ -186,7 +178,7 @@ _TEXT_AND_LABELS = """
     also lists of labels"""
 _LABELS = """
 --label-separator TEXT: separator of several labels of a sample, such as ';' in a;b (for *)
---unlabeled,--unlabelled TEXT,...: labels that mean "no label", such as NA,unknown; repeatable
+--unlabeled TEXT,...: labels that mean "no label", such as NA,unknown; repeatable
 --more-labels FILE...: table from `suggest` with labels filled in; repeatable"""
 _ID = """
 --id COLUMN: column of DATA to write next to predictions (default: id, if it exists)"""
@@ -230,7 +222,7 @@ _TOL = "stop when the objective decreases by less per iteration, relative to its
 _DEMO = f"""fit handwritten digits, compare with LinearSVC, draw pictures and a report
 ---
 ---
---out DIR: folder for the results{_COMPUTING}{_DEBUG}"""
+--out DIR=ssnmf-fast-demo: folder for the results{_COMPUTING}{_DEBUG}"""
 _FIT = f"""fit a text table or a matrix; write model, tables and a report
 ---
 Learn topics from DATA, guided by the labels of some samples.
@@ -241,7 +233,7 @@ per class.
   ssnmf-fast fit posts.csv --text body --labels topic
 ---{_DATA}
 [used most]{_TEXT_AND_LABELS}
---seeds FILE: words of each topic, in .json or .yaml, such as {SEEDS_EXAMPLE} (for *)
+--seeds FILE: words of each topic, in JSON, such as {SEEDS_EXAMPLE} (for *)
 --rank auto|COUNT: number of topics, required by most models (few-labels: 1 per class; ts-nmf: one
     per label; seeded: one per topic of --seeds; {", ".join(_CHOOSE)}: auto for texts)
 --model {"|".join(MODELS)}: one of the models below (default: few-labels, seeded with --seeds, or
@@ -398,6 +390,8 @@ DATA: table (.csv, .tsv, .jsonl), a user and an item per line; .gz too; - for st
 --neighbors no: half of each score from similar items, for up to 20,000 items
     (default){_COMPUTING}{_COMMON}"""
 
+_SHOW_CONFIG = f"print versions, compiler, levels, threads\n---\n---{_DEBUG}"
+
 
 class _Parser(ArgumentParser):
     """A parser with one-line errors."""
@@ -406,16 +400,7 @@ class _Parser(ArgumentParser):
         if message.startswith("ambiguous option"):
             likely = min(re.findall(r"--[\w-]+", message.partition(" could match ")[2]), key=len)
             message += f"; perhaps {likely}"
-        line = f"{self.prog.split()[0]}: error: {message}; see {self.prog} --help"
-        print(line, file=sys.stderr)
-        raise SystemExit(2)
-
-
-class _Formatter(RawDescriptionHelpFormatter):
-    def _get_help_string(self, action: Action) -> str | None:
-        hidden = any(action.default is one for one in (None, False, SUPPRESS))
-        plain = hidden or not action.option_strings
-        return action.help if plain else f"{action.help} (default: %(default)s)"
+        raise UsageError(f"{message}; see {self.prog} --help")
 
 
 def _run(module: str, name: str, options: Namespace) -> Any:
@@ -432,10 +417,7 @@ _COMMANDS = {
     "choose-rank": (partial(_run, "_fit", "run_choose_rank"), _CHOOSE_RANK),
     "complete": (partial(_run, "_complete", "run"), _COMPLETE),
     "recommend": (partial(_run, "_recommend", "run"), _RECOMMEND),
-    "show-config": (
-        lambda _: show_config(),
-        f"print versions, compiler, levels, threads\n---\n---{_DEBUG}",
-    ),
+    "show-config": (lambda _: show_config(), _SHOW_CONFIG),
 }
 
 
@@ -448,23 +430,20 @@ def build_parser() -> ArgumentParser:
     parsers: dict[str, ArgumentParser] = {}
     for name, (run, text) in _COMMANDS.items():
         help, description, options = re.split(r"\s*^---$\s*", text, flags=re.MULTILINE)
-        usage = " ".join(["ssnmf-fast", name, *re.findall(r"(?m)^([A-Z]+):", options)])
-        parsers[name] = new = commands.add_parser(
-            name,
-            usage=f"{usage} [option ...]",
-            formatter_class=_Formatter,
-            help=help,
-            description=description,
-        )
+        given = [*re.findall(r"(?m)^([A-Z]+):", options), "[option ...]"]
+        more: Any = {"help": help, "usage": " ".join(["ssnmf-fast", name, *given])}
+        more |= {"description": description, "formatter_class": RawDescriptionHelpFormatter}
+        parsers[name] = new = commands.add_parser(name, **more)
         new.set_defaults(run=run)
         _add_options(new, options)
     width = max(map(len, MODELS))
     models = (f"\n  {name:<{width}}  {model.about}" for name, model in MODELS.items())
     fit = parsers["fit"]
     fit.epilog = "models:" + "".join(models)
+    fit.set_defaults(defaults=vars(fit.parse_args([""])))
     # These read data and fit like `fit`.
     digits = ["--labels", "digits", "--image-shape", "8x8", "--test-size", "0.5", "--model"]
-    digits += ["ssnmf", "--rank", "50", "--supervision-weight", "inf", "--out", "ssnmf-fast-demo"]
+    digits += ["ssnmf", "--rank", "50", "--supervision-weight", "inf"]
     for name, more in {"demo": digits, "suggest": [], "choose-rank": []}.items():
         defaults, other = vars(fit.parse_args(["digits", *more])).items(), parsers[name]
         other.set_defaults(**{k: value for k, value in defaults if other.get_default(k) is None})
@@ -484,6 +463,8 @@ def _add_options(parser: ArgumentParser, options: str) -> None:
             target.add_argument(names.lower(), metavar=names, help=help)
             continue
         kind, _, default = kind.partition("=")
-        more = kind_of(kind) | ({"default": default} if default else {})
+        more = kind_of(kind)
+        if default:
+            more, help = more | {"default": default}, f"{help} (default: {default})"
         users = users_of(names.partition(",")[0][2:].replace("-", "_"))
         target.add_argument(*names.split(","), help=help.replace("*)", users + ")"), **more)

@@ -29,7 +29,7 @@ from ._outputs import (
     make_table,
     refuse_replacing,
 )
-from ._read import Source, Table, UsageError, find_source, read_matrix, warn
+from ._read import Source, Table, UsageError, find_source, read_matrix, refuse, warn
 from ._recommend import recommend_to_new
 from ._text import find_ids, read_for_model, warn_of_empty
 
@@ -42,13 +42,13 @@ def run(options: Namespace) -> dict[str, Any]:
     model = load(path)
     if isinstance(model, (Completion, Recommender)):
         reason = f"is for a model of `ssnmf-fast fit`; not {path}"
-        _refuse(options, ("text", "id", "explain"), reason)
+        refuse(options, ("text", "id", "explain"), reason)
     if isinstance(model, Recommender):
         return recommend_to_new(out, model, path, data, options)
-    _refuse(options, ("value", "n"), f"is for a model of `ssnmf-fast recommend`; not {path}")
+    refuse(options, ("value", "n"), f"is for a model of `ssnmf-fast recommend`; not {path}")
     if isinstance(model, Completion):
         return _predict_ratings(out, model, path, data, options)
-    _refuse(options, ("user", "item"), f"is for a model of `ssnmf-fast complete`; not {path}")
+    refuse(options, ("user", "item"), f"is for a model of `ssnmf-fast complete`; not {path}")
     if not hasattr(model, "topics"):  # all models of samples by components have it
         raise UsageError(f"{path} holds a {type(model).__name__}; expected a model with topics")
     model.set_params(n_threads=options.threads)
@@ -61,7 +61,7 @@ def run(options: Namespace) -> dict[str, Any]:
         ids = find_ids(table, name, options.text or vectorizer.column)
         fitted = Fitted(model=model, X=X, ids=ids, terms=vectorizer.terms)
     else:
-        _refuse(options, ("id", "text"), f"names a column of a table; {data} is a matrix")
+        refuse(options, ("id", "text"), f"names a column of a table; {data} is a matrix")
         X = read_matrix(data)
         fitted = Fitted(model=model, X=X)
         empty = np.flatnonzero(False if sp.issparse(X) else (X != X).all(axis=1))  # all NaN
@@ -69,7 +69,7 @@ def run(options: Namespace) -> dict[str, Any]:
             what = f"have only NaN (the first is sample {empty[0]})"
             warn(f"{len(empty)} of {len(X)} samples {what}: they all get the same prediction")
     if not fitted.predicts:
-        _refuse(options, ("explain",), f"needs a model that predicts labels; not {path}")
+        refuse(options, ("explain",), f"needs a model that predicts labels; not {path}")
     separator = str(notes.get("label_separator", SEPARATOR))
     out.write(*make_predictions(fitted, separator, new=True, explain=options.explain))
     count = int(fitted.X.shape[0])
@@ -85,12 +85,6 @@ def _find_model(name: str) -> Path:
     if not path.is_file():
         raise UsageError(f"{path}: no such file; expected a folder of fit, complete or recommend")
     return path
-
-
-def _refuse(options: Namespace, names: tuple[str, ...], reason: str) -> None:
-    for name in names:
-        if getattr(options, name) not in (None, False):
-            raise UsageError(f"--{name} {reason}")
 
 
 def _predict_ratings(

@@ -14,7 +14,7 @@ import warnings
 import zipfile
 import zlib
 from argparse import Namespace
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -38,6 +38,14 @@ if TYPE_CHECKING:
 
 class UsageError(Exception):
     """Something the user gave cannot be used; the message explains what and how to fix it."""
+
+
+def refuse(options: Namespace, names: Iterable[str], reason: str) -> None:
+    """Raise UsageError if one of the options is given."""
+    for name in names:
+        value = getattr(options, name)
+        if value is not None and value is not False:
+            raise UsageError(f"--{name.replace('_', '-')} {reason}")
 
 
 warn = partial(warnings.warn, stacklevel=1)  # the command shows no place in the code

@@ -6,6 +6,7 @@ import os
 import time
 from argparse import Namespace
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,19 +19,18 @@ from .._recommend.pairs import places_of
 from .._recommend.results import COLUMNS, Recommendations, rows_of
 from .._topics import Topics
 from ..plotting._style import figure, label_axes
-from ..report import Picture, Report, png, render
+from ..report import Drawing, Report
 from ._complete import read_pairs
 from ._findings import shorten
-from ._outputs import METRICS_NAME, MODEL_NAME, Output, Results, default_out, results_folder
+from ._outputs import METRICS_NAME, MODEL_NAME, Output, Results, results_folder
 from ._read import Source, UsageError, find_source, read_lines, warn
 
-_LISTS, _PICTURE, _REPORT = "recommendations.csv", "validation.png", "report.html"
+_LISTS, _PICTURE = "recommendations.csv", "validation.png"
 _FILES = {
     _LISTS: "the best items for every user",
     MODEL_NAME: "the model, for `ssnmf-fast predict` of new users and ssnmf_fast.load",
     METRICS_NAME: "sizes, settings, validation and time",
     _PICTURE: "the validation as a picture",
-    _REPORT: "everything on one page: open this first",
 }
 _MEANINGS = {
     "graded": "ratings from {:g} to {:g}; low ratings mean that an item was not liked",
@@ -47,8 +47,7 @@ def run(options: Namespace) -> dict[str, Any]:
     begin, source = time.perf_counter(), find_source(options)
     asked, path = _read_users(options)
     names, users, items, pairs = read_pairs(source, options, "value")
-    folder, inputs = options.out or default_out(options.data), [source.path, path]
-    with results_folder(folder, "recommend", _FILES, inputs, options.safe_csv) as out:
+    with results_folder(options, "recommend", _FILES, [source.path, path]) as out:
         print("Recommendations\n")
         print(f"  data      {source}: {len(pairs)} pairs of {len(users)} users, {len(items)} items")
         print(f"  columns   {', '.join(f'{k} {v!r}' for k, v in names.items())}", flush=True)
@@ -92,7 +91,7 @@ def run(options: Namespace) -> dict[str, Any]:
         content |= {"seed": options.seed, "seconds": round(time.perf_counter() - begin, 3)}
         out.write_summary(content)
         _write_report(out, model, lists, f"{n_pairs} pairs. Values: {meaning}.", settings)
-    return {**content, **out.show()}
+    return out.show()
 
 
 def recommend_to_new(
@@ -170,12 +169,12 @@ def _write_report(
     out: Results, model: Recommender, lists: Recommendations, lead: str, settings: dict[str, Any]
 ) -> None:
     facts = dict(zip(("users", "items"), map(str, model.pairs_.shape), strict=True))
-    tables, rows, pictures, warnings = list[Any](), list[Any](), [], []
+    tables, rows, drawings, warnings = list[Any](), list[Any](), list[Drawing](), []
     if trials := _list_trials(model):
         rows = [(name, f"{ndcg:.4f}") for name, ndcg in trials]
         tables.append(("Validation in numbers", f"{_VALIDATION}.", ("Lists by", "nDCG@10"), rows))
-        drawn = out.draw(_PICTURE, lambda: _draw(trials))
-        pictures.append(Picture("Validation", f"{_VALIDATION}; 1 is best.", drawn))
+        caption = f"{_VALIDATION}; 1 is best."
+        drawings.append(("Validation", caption, _PICTURE, partial(_draw, trials)))
         best, popular = max(ndcg for _, ndcg in trials[:-1]), trials[-1][1]
         facts |= {"nDCG@10": f"{best:.3f}", "of popular items": f"{popular:.3f}"}
         warnings += ["popular items are better: the data are too few"] * (popular >= best)
@@ -197,18 +196,17 @@ def _write_report(
         terms="items",
         warnings=warnings,
         tables=tables,
-        pictures=pictures,
     )
-    out.draw(_REPORT, lambda: render(report))
+    out.write_page(report, drawings)
 
 
 def _list(items: Array) -> str:
     return ", ".join(shorten(item, _LONGEST) for item in items[:_ITEMS_SHOWN] if item is not None)
 
 
-def _draw(trials: list[tuple[str, float]]) -> bytes:
+def _draw(trials: list[tuple[str, float]]) -> Any:
     drawn = figure(7.0, 0.6 + 0.35 * len(trials))
     axes, (names, values) = drawn.add_subplot(), zip(*reversed(trials), strict=True)
     axes.barh(names, values, color=["#9fb3c8", *["#2b6cb0"] * (len(names) - 1)])
     label_axes(axes, "nDCG@10", "")
-    return png(drawn)
+    return drawn

@@ -7,9 +7,8 @@ import re
 import warnings
 from argparse import Namespace
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -54,8 +53,7 @@ _LANGUAGES = dict(
 _SOME = 0.05  # share of the texts
 
 
-@dataclass(frozen=True)
-class Vectorizer:
+class Vectorizer(NamedTuple):
     """A fitted TF-IDF transformation, and the column that it reads."""
 
     column: str
@@ -212,7 +210,5 @@ def _words_of_language(name: str) -> set[str]:
     if not stopwordsiso.has_lang(code):
         raise UsageError(f"--stop-words: there is no list {name!r}; expected {known}")
     # Words of phrases may have a meaning of their own.
-    words = [
-        nfc(word).lower() for word in stopwordsiso.stopwords(code) if not re.search(r"\s", word)
-    ]
-    return set(re.findall(word_pattern(), "\n".join(words)))
+    words = [word for word in stopwordsiso.stopwords(code) if not re.search(r"\s", word)]
+    return set(re.findall(word_pattern(), str(nfc("\n".join(words))).lower()))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -19,12 +19,14 @@ from .._version import __version__
 from ..plotting import objective_curve
 from ..plotting._style import figure
 from ..plotting._tables import darkest_share
-from .evaluation import Evaluation, Measure, format_score
+from .evaluation import MODEL, Evaluation, Measure, format_score
 
-__all__ = ["Example", "Picture", "Report", "confusion", "png", "render"]
+__all__ = ["Drawing", "Example", "Report", "confusion", "png", "render"]
 
 _NO_TOPICS = Topics()
 Names = Sequence[str]
+Drawing = tuple[str, str, str, Callable[[], Any]]  # title, caption, file, and maker of the figure
+Picture = tuple[str, str, bytes | None]  # title, caption, and PNG; None if drawing failed
 _MOST_CLASSES = 100  # with more, cells are too small to read, and pages too large
 _MOST_CONFUSED = (8, 30)  # pairs listed below a table of all, and instead of it
 # Pixels: width of a table, of names of rows, and of a cell; of a letter in a name and in a cell.
@@ -44,15 +46,6 @@ def confusion(truth: Any, predicted: Any, classes: Any) -> Confusion:
     truth, predicted = np.asarray(truth).astype(str), np.asarray(predicted).astype(str)
     names = sort_naturally(sorted({*map(str, classes), *truth.tolist()}))
     return Confusion(names, confusion_matrix(truth, predicted, labels=names))
-
-
-@dataclass(frozen=True)
-class Picture:
-    """A PNG with its heading and caption; None, which the page leaves out, if drawing failed."""
-
-    title: str
-    caption: str
-    png: bytes | None
 
 
 @dataclass(frozen=True)
@@ -102,9 +95,10 @@ class Report:
     @property
     def confusion(self) -> Confusion | None:
         """The table of true and predicted classes, for single labels."""
-        if self.evaluation is None or self.evaluation.several:
+        found = self.evaluation
+        if found is None or found.several:
             return None
-        return confusion(self.evaluation.truth, self.evaluation.predicted, self.evaluation.classes)
+        return confusion(found.truth, found.predictions[MODEL], found.classes)
 
 
 def render(report: Report) -> str:
@@ -235,11 +229,9 @@ def most_confused(table: Confusion | None) -> list[tuple[str, str, int, str]]:
     wrong = table.counts.copy()
     np.fill_diagonal(wrong, 0)
     most = _MOST_CONFUSED[len(table.classes) > _MOST_CLASSES]
-    places = np.argsort(-wrong, axis=None, kind="stable")[:most]
-    pairs = [divmod(int(place), len(wrong)) for place in places]
+    pairs = sorted(np.argwhere(wrong).tolist(), key=lambda pair: -wrong[pair[0], pair[1]])[:most]
     shares = wrong / np.maximum(table.counts.sum(axis=1, keepdims=True), 1)
     return [
         (table.classes[i], table.classes[j], int(wrong[i, j]), f"{shares[i, j]:.0%}")
         for i, j in pairs
-        if wrong[i, j]
     ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from dataclasses import dataclass
 from functools import cached_property
@@ -118,10 +117,6 @@ class Evaluation:
     weights: Array | None = None
 
     @property
-    def predicted(self) -> Array:
-        return self.predictions[MODEL]
-
-    @property
     def several(self) -> bool:
         return self.truth.ndim == 2
 
@@ -148,21 +143,22 @@ class Evaluation:
         )
 
     @cached_property
-    def _scores(self) -> dict[str, dict[str, Score]]:
-        scores, truth = {}, self.truth
+    def _scores(self) -> dict[tuple[str, str], Score]:
+        """Scores by method and kind."""
+        scores, truth = dict[tuple[str, str], Score](), self.truth
         for name, one in self.predictions.items():
             if self.several:
-                scores[name] = {f"{kind} F": _score_f(truth, one, kind) for kind in _AVERAGES}
+                scores |= {(name, f"{kind} F"): _score_f(truth, one, kind) for kind in _AVERAGES}
             else:
-                scores[name] = {"accuracy": _score_accuracy(truth, one, self.weights)}
-        return scores if self.expected is None else scores | {MODEL: {"accuracy": self.expected}}
+                scores[name, "accuracy"] = _score_accuracy(truth, one, self.weights)
+        return scores if self.expected is None else scores | {(MODEL, "accuracy"): self.expected}
 
     @cached_property
     def class_scores(self) -> list[ClassScore]:
         """Scores of each class, in natural order; unknown classes are added."""
         from sklearn.metrics import precision_recall_fscore_support
 
-        truth, predicted, names = self.truth, self.predicted, self.classes
+        truth, predicted, names = self.truth, self.predictions[MODEL], self.classes
         if not self.several:
             truth, predicted = truth.astype(str), predicted.astype(str)
             names = sorted({*names, *truth.tolist()})
@@ -172,14 +168,6 @@ class Evaluation:
         rows = zip(*(column.tolist() for column in columns), strict=True)
         scores = dict(zip(names, rows, strict=True))
         return [ClassScore(name, *scores[name]) for name in sort_naturally(names)]
-
-    def class_content(self) -> dict[str, dict[str, float | None]]:
-        """Return the scores of every class for JSON; None where a score is not defined."""
-        content = {}
-        for name, *scores in self.class_scores:
-            defined = [None if math.isnan(score) else score for score in scores]
-            content[name] = dict(zip(ClassScore._fields[1:], defined, strict=True))
-        return content
 
     def _format(self, value: float) -> str:
         return f"{value:.3f}" if self.several else f"{value:.1%}"
@@ -199,18 +187,17 @@ class Evaluation:
             "much as frequent labels; a label that no such sample has or gets counts 0.",
         }
         measures = []
-        for name, scores in self._scores.items():
-            for kind, score in scores.items():
-                title, meaning = f"{kind} {self.where}", meanings[kind]
-                if name != MODEL:
-                    title = f"{kind} of {_NAMES[name]}" if self.several else _NAMES[name]
-                    how = "as the most frequent class of the" if name == LARGEST else "from the"
-                    meaning = f"The same samples, each predicted {how} labels that the model had."
-                key = _KEYS[name] + kind.lower().replace(" ", "_")
-                value, low, high = map(self._format, score)
-                of = " for new samples" if score is self.expected else ""
-                text = f"{value} (95% interval{of} {low} to {high})"
-                measures.append(Measure(key, title, score.value, text, meaning, score[1:]))
+        for (name, kind), score in self._scores.items():
+            title, meaning = f"{kind} {self.where}", meanings[kind]
+            if name != MODEL:
+                title = f"{kind} of {_NAMES[name]}" if self.several else _NAMES[name]
+                how = "as the most frequent class of the" if name == LARGEST else "from the"
+                meaning = f"The same samples, each predicted {how} labels that the model had."
+            key = _KEYS[name] + kind.lower().replace(" ", "_")
+            value, low, high = map(self._format, score)
+            of = " for new samples" if score is self.expected else ""
+            text = f"{value} (95% interval{of} {low} to {high})"
+            measures.append(Measure(key, title, score.value, text, meaning, score[1:]))
         return measures
 
     def shortfalls(self) -> list[str]:
@@ -218,27 +205,25 @@ class Evaluation:
         from scipy.stats import binomtest
 
         lines = []
-        for name, scores in self._scores.items():
-            for kind, score in scores.items():
-                best = self._scores[MODEL][kind]
-                if best.value >= score.value:
-                    continue
-                advice = "another --model or more labels may do better"
-                if name == LARGEST:
-                    advice = "check that the data separate the classes, or label more samples"
-                if self.several:
-                    by_chance = score.value < best.high
-                else:
-                    mine, other = self.predicted == self.truth, self.predictions[name] == self.truth
-                    worse, differ = int((~mine & other).sum()), int((mine != other).sum())
-                    by_chance = bool(binomtest(worse, differ).pvalue >= _CHANCE)
-                if by_chance:
-                    advice = f"on {len(self.truth)} samples such a small difference may be chance"
-                method = _NAMES[name].replace("always", "always predicting")
-                lines.append(
-                    f"the {kind} of the model, {self._format(best.value)}, is below the "
-                    f"{self._format(score.value)} of {method}: {advice}"
-                )
+        for (name, kind), score in self._scores.items():
+            best = self._scores[MODEL, kind]
+            if best.value >= score.value:
+                continue
+            advice = "another --model or more labels may do better"
+            if name == LARGEST:
+                advice = "check that the data separate the classes, or label more samples"
+            if self.several:
+                by_chance = score.value < best.high
+            else:
+                mine, other = (self.predictions[one] == self.truth for one in (MODEL, name))
+                worse, differ = int((~mine & other).sum()), int((mine != other).sum())
+                by_chance = bool(binomtest(worse, differ).pvalue >= _CHANCE)
+            if by_chance:
+                advice = f"on {len(self.truth)} samples such a small difference may be chance"
+            method = _NAMES[name].replace("always", "always predicting")
+            low, high = self._format(best.value), self._format(score.value)
+            wrong = f"the {kind} of the model, {low}, is below the {high} of {method}"
+            lines.append(f"{wrong}: {advice}")
         return lines
 
 
