@@ -194,7 +194,9 @@ def factorize(
         penalties=penalties,
         threads=threads,
     )
-    return best_start(fits, count, rng, loop, jobs, random_state)
+    if count > 1:
+        return best_start(fits, count, rng, loop, jobs)
+    return fits.fit(rng, loop, random_state)
 
 
 @completing(factorize.__doc__ or "")
@@ -306,4 +308,6 @@ def factorize_tensor(
         penalties=penalties,
         threads=threads,
     )
-    return best_start(fits, count, rng, loop, jobs, random_state)
+    if count > 1:
+        return best_start(fits, count, rng, loop, jobs)
+    return fits.fit(rng, loop, random_state)

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import numpy.typing as npt
 from numpy.random import Generator
 
-from .._common.arrays import MatrixLike, Seed, Solver
+from .._common.arrays import MatrixLike, Solver
 from .._common.text import short
 from .._data.arrays import DataLike
 from .._data.border import (
@@ -70,12 +70,8 @@ def draw_seeds(rng: Generator, n_starts: int) -> list[int]:
     return [int(seed) for seed in rng.integers(2**31 - 1, size=n_starts)]
 
 
-def best_start(
-    fits: Fits[Fit], n_starts: int, rng: Generator, loop: FitLoop, jobs: int, seed: Seed
-) -> Fit:
-    """Return the fit with the smallest objective; `seed`, that of `rng`, is for its receipt."""
-    if n_starts == 1:
-        return fits.fit(rng, loop, seed)
+def best_start(fits: Fits[Fit], n_starts: int, rng: Generator, loop: FitLoop, jobs: int) -> Fit:
+    """Return the fit with the smallest objective among several starts."""
     found = run_starts(fits, draw_seeds(rng, n_starts), loop, jobs)
     best, values = keep_best(found, n_starts, loop.verbose)
     return replace(best, start_objectives=tuple(values))

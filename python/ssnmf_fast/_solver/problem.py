@@ -198,7 +198,11 @@ class Problem:
                 view.map.pair(view.term, self._images.of(name, view.map), G, up, down)
                 continue
             if not ready:
-                loss.P(view.term.entries.asked(asked), F, G, up)
+                entries = view.term.entries.asked(asked)
+                if hasattr(loss, "powers"):
+                    entries.power(loss.powers[0], F, G, up)
+                else:
+                    loss.P(entries, F, G, up)
             if curvature:
                 size = view.coefficient * loss.slope / 2
                 parts.append(Part(view.term.form.quadratic(G), size, G))
