@@ -83,6 +83,10 @@ def test_a_matrix_and_what_cannot_be_verified(tmp_path, capsys):
     sf.save(sf.BayesianNMF(2, random_state=0, max_iter=5, tol=0).fit(X), tmp_path / "model.npz")
     assert main(["verify", str(tmp_path), str(tmp_path / "X.npy")]) == 2
     assert "verify is not available for BayesianNMF" in capsys.readouterr().err
+    guided = sf.SSNMFClassifier(2, random_state=0, max_iter=5, tol=0).fit(X, ["a", "b"] * 10)
+    sf.save(guided, tmp_path / "model.npz")
+    assert main(["verify", str(tmp_path), str(tmp_path / "X.npy")]) == 2
+    assert "fitted to labels, too: name their column with --labels" in capsys.readouterr().err
     labels = tmp_path / "labels.txt"
     labels.write_text("a\n" * 20)
     assert main(["verify", str(tmp_path), str(tmp_path / "X.npy"), "--labels", str(labels)]) == 2

@@ -548,10 +548,10 @@ def test_a_parameter_changes_the_result(easy, method):
 @pytest.mark.parametrize(
     ("method", "parameters", "message"),
     [
-        (IRLS, {"p": 1.5}, "p must be from 0 to 1"),
+        (IRLS, {"p": 1.5}, "p must be at most 1"),
         (StructuredIRLS, {"q": -1}, "q must be"),
         (MatrixIRLS, {"sparsity": -1.0}, "sparsity must be"),
-        (StructuredSIRLS, {"sparsity_decay": 2}, "sparsity_decay must be from 0 to 1"),
+        (StructuredSIRLS, {"sparsity_decay": 2}, "sparsity_decay must be at most 1"),
         (StructuredNNM, {"missing_norm": "l0"}, "missing_norm must be one of"),
     ],
 )

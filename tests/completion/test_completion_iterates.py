@@ -150,7 +150,7 @@ def test_printed_steps_diverge_for_q_0():
         ({"step": "implicit"}, "step must be"),
         ({"k_s": 0}, "k_s must be at least 1"),
         ({"k_l": 2.5}, "k_l must be"),
-        ({"gamma": 1.5}, "gamma must be from 0 to 1"),
+        ({"gamma": 1.5}, "gamma must be at most 1"),
         ({"eps": -1}, "eps must"),
         ({"gamma": lambda k: -1.0}, r"gamma\(1\) must return a positive number; got -1.0"),
         ({"eps": lambda k: None}, r"eps\(1\) must return a positive number; got None"),

@@ -346,6 +346,21 @@ def test_second_tables_are_matched_by_name(name):
                 call(wrong)
 
 
+def test_columns_of_a_representation_and_nodes_of_a_graph_are_matched():
+    frame = pd.DataFrame(X, columns=[f"x{k}" for k in range(12)])
+    model = sf.NMF(3, random_state=0).set_output(transform="pandas").fit(frame)
+    S = model.transform(frame)
+    expected = S.to_numpy() @ model.components_
+    assert_allclose = np.testing.assert_allclose
+    assert_allclose(model.inverse_transform(S[S.columns[::-1]]), expected, rtol=1e-6)
+    assert_allclose(model.inverse_transform(S.set_axis(list("abc"), axis=1)), expected, rtol=1e-6)
+    chain = pd.DataFrame(np.eye(4, k=1) + np.eye(4, k=-1), list("abcd"), list("abcd"))
+    same = sf.penalties.Graph(1.0, chain), sf.penalties.Graph(1.0, chain[list("cadb")])
+    assert (same[0].weights != same[1].weights).nnz == 0
+    with pytest.raises(ValueError, match="graph lacks columns of its rows: 'd'"):
+        sf.penalties.Graph(1.0, chain.rename(columns={"d": "e"}))
+
+
 def test_numbers_are_positions_unless_they_are_those_of_X():
     plain = FRAME.reset_index(drop=True)
     start = sf.represent(plain, PARTS, covariates=BATCH)

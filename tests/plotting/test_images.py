@@ -59,7 +59,7 @@ class TestImageGrid:
             ((1, 2), {"weights": [1, 2, np.nan, 4]}, ValueError, r"weights contains NaN at \[2\]"),
             ((1, 2), {"sample": [1, 2]}, ValueError, "sample needs weights"),
             ((1, 2), {"names": ["p"]}, ValueError, "names holds 1 names"),
-            ((1, 2), {"coverage": 1.5}, ValueError, "coverage must be from 0 to 1"),
+            ((1, 2), {"coverage": 1.5}, ValueError, "coverage must be at most 1"),
         ],
     )
     def test_errors(self, shape: Any, more: dict, error: type, message: str) -> None:

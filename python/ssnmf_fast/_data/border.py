@@ -82,6 +82,15 @@ def check_real(
     return number
 
 
+def check_share(value: object, name: str, *, below: bool = True) -> float:
+    """Return `value` as a float above 0 and below 1, or at most 1."""
+    share = check_real(value, name)
+    if not 0 < share <= 1 or (below and share == 1):
+        least = "below" if below else "at most"
+        raise ValueError(f"{name} must be above 0 and {least} 1; got {short(value)}.")
+    return share
+
+
 def check_shape(array: Matrix, shape: Shape, name: str, of: str) -> None:
     if tuple(array.shape) != shape:
         raise ValueError(f"{name} has shape {tuple(array.shape)}; expected {shape}, {of}.")

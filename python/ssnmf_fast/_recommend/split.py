@@ -9,9 +9,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._common.arrays import Array, MatrixLike, Seed, VectorLike
-from .._common.text import short
 from .._data.arrays import as_array, inspect_sparse
-from .._data.border import check_option, check_random_state, check_real
+from .._data.border import check_option, check_random_state, check_share
 from .pairs import numbered, read_ids
 
 
@@ -67,9 +66,7 @@ def split_interactions(
     ([0, 2, 4], [1, 3])
     """
     check_option(by, "by", ("user", "time"))
-    share, rng = check_real(test_size, "test_size"), check_random_state(random_state)
-    if not 0 < share < 1:
-        raise ValueError(f"test_size must be above 0 and below 1; got {short(test_size)}.")
+    share, rng = check_share(test_size, "test_size"), check_random_state(random_state)
     if (times is None) == (by == "time"):
         raise TypeError('times and by="time" must be given together; give both or neither.')
     if sp.issparse(users):

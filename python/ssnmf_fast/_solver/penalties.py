@@ -15,7 +15,7 @@ from .._common.arrays import Array, Factors
 from .._common.docstrings import complete
 from .._common.text import short
 from .._data.arrays import entry_rows
-from .._data.border import check_matrix, check_real
+from .._data.border import check_matrix, check_real, in_order, labels_of
 from .._data.entries import row_slices
 
 Self = TypeVar("Self", bound="Penalty")
@@ -212,7 +212,8 @@ class Graph(_Differences):
     Parameters
     ----------
     weights : array_like or scipy.sparse, shape (rows of the factor, rows of the factor)
-        Nonnegative weights w of the edges, symmetric; the diagonal is ignored.
+        Nonnegative weights w of the edges, symmetric; the diagonal is ignored.  Its rows are those
+        of the factor; columns of a DataFrame are put in the order of its rows.
 
     Raises
     ------
@@ -229,7 +230,8 @@ class Graph(_Differences):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        W = check_matrix(self.weights, "weights of the graph", allow_nan=False)
+        name, nodes = "weights of the graph", (None, labels_of(self.weights)[0])
+        W = check_matrix(in_order(self.weights, nodes, name, "its rows"), name, allow_nan=False)
         if W.shape[0] != W.shape[1]:
             raise ValueError(
                 f"weights of the graph are {W.shape}; expected a row and a column for each node."

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.base import ClassifierMixin, RegressorMixin
 
 from .. import Recommender, load, verify
 from .._common.warn import UNINFORMED, quietly
@@ -126,7 +127,9 @@ def run_verify(options: Namespace) -> dict[str, Any]:
         _, data, X = read_for_model(source, path.parent / VECTORIZER_NAME, options.text)
     else:
         X = read_matrix(source)
-    y = None
+    y, fitted = None, load(path)
+    if options.labels is None and isinstance(fitted, (ClassifierMixin, RegressorMixin)):
+        raise UsageError(f"{path} was fitted to labels, too: name their column with --labels")
     if options.labels is not None:  # as the fit saw them
         try:
             content = json.loads((path.parent / METRICS_NAME).read_text(encoding="utf-8"))
@@ -138,7 +141,7 @@ def run_verify(options: Namespace) -> dict[str, Any]:
         labels = read_labels_of(options, data, X.shape[0]) if model.guided else None
         if labels is not None:
             y = model.targets(labels.without(labels.hold_out(share, seed)))
-    verification = verify(load(path), X, y, n_threads=options.threads)
+    verification = verify(fitted, X, y, n_threads=options.threads)
     print(verification)
     values = [list(row) for row in verification.table]
     return {"ok": verification.ok, "differences": verification.differences, "values": values}

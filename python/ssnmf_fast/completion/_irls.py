@@ -208,9 +208,8 @@ class Method(ABC):
             elif name in ("k_s", "k_l"):
                 object.__setattr__(self, name, check_integer(value, name, 1))
             elif not (name in ("gamma", "eps") and callable(value)):
-                object.__setattr__(self, name, check_real(value, name))
-                if value > 1 and name != "sparsity":
-                    raise ValueError(f"{name} must be from 0 to 1; got {value!r}.")
+                most = None if name == "sparsity" else 1
+                object.__setattr__(self, name, check_real(value, name, maximum=most))
 
     @abstractmethod
     def _fits(self, problem: Problem) -> Iterator[Fit]:

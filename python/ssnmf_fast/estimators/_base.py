@@ -421,6 +421,9 @@ class FactorizationBase(IterativeEstimator):
 
     def _checked_features(self, X: npt.ArrayLike) -> Array:
         check_is_fitted(self)
+        names, own = self.get_feature_names_out(), border.labels_of(X)[1]
+        if own is not None and {*own} == {*names}:  # people may give other names to topics
+            X = border.in_order(X, (None, names), "X", "the representation")
         S: Array = check_array(border.readable(X, "X"), dtype=check_dtype(self.dtype, DTYPES))
         if S.shape[1] != self._n_features_out:
             raise ValueError(

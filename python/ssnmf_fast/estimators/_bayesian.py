@@ -13,7 +13,7 @@ from .._common.arrays import Array, VectorLike
 from .._common.saved import COUNT, NUMBER, POSITIVE, Saved
 from .._common.warn import IDLE, is_quiet, warn_user
 from .._data.arrays import DataLike
-from .._data.border import check_real
+from .._data.border import check_share
 from .._labels import ClassLabels
 from .._models.factorize import Start
 from .._models.variational import VariationalFit, fit_variational, infer
@@ -180,10 +180,7 @@ class BayesianBase(FactorizationBase):
 
 
 def interval_ends(expectations: Array, rates: Array, level: float) -> tuple[Array, Array]:
-    level = check_real(level, "level")
-    if not 0 < level < 1:
-        raise ValueError(f"level must be above 0 and below 1, for example 0.9; got {level!r}.")
-    tail = (1 - level) / 2
+    tail = (1 - check_share(level, "level")) / 2
     shapes = expectations.astype(np.float64) * rates
     low, high = gammaincinv(shapes, tail) / rates, gammainccinv(shapes, tail) / rates
     return low.astype(expectations.dtype), high.astype(expectations.dtype)

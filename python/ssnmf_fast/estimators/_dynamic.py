@@ -14,7 +14,14 @@ from sklearn.utils.validation import check_is_fitted
 from .._common.arrays import Array, LossName, Matrix, MatrixLike, Solver
 from .._common.optional import data_frame
 from .._common.saved import LOSS, STREAM, Saved
-from .._data.border import CleanMatrix, check_integer, check_option, check_random_state, check_real
+from .._data.border import (
+    CleanMatrix,
+    check_integer,
+    check_option,
+    check_random_state,
+    check_real,
+    check_share,
+)
 from .._data.tensors import check_tensor
 from .._data.threads import resolve_threads
 from .._data.times import Slices, Times, cut, read_times
@@ -403,9 +410,7 @@ class DynamicTopics(FactorizationBase):
             Numbers of slices, consecutive or not; 0 for a topic without prevalence.
         """
         check_is_fitted(self)
-        if not 0 < check_real(share, "share") <= 1:
-            raise ValueError(f"share must be above 0 and at most 1; got {share!r}.")
-        return lengths_of(self.prevalence_, share)
+        return lengths_of(self.prevalence_, check_share(share, "share", below=False))
 
     def intervals(
         self,
@@ -440,8 +445,7 @@ class DynamicTopics(FactorizationBase):
         check_is_fitted(self)
         self._refuse_changes()
         n_fits = check_integer(n_fits, "n_fits", 2)
-        if not 0 < check_real(level, "level") < 1:
-            raise ValueError(f"level must be above 0 and below 1; got {level!r}.")
+        level = check_share(level, "level")
         redrawn = check_option(over, "over", ("documents", "starts")) == "documents"
         X = self._checked(X)
         slices = cut(self._times(X, times, self.date_order_).values, self.freq)

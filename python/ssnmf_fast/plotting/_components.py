@@ -200,9 +200,7 @@ def image_grid(
     if height * width != n_pixels:
         pixels = f"{height * width} pixels; components have {n_pixels}"
         raise ValueError(f"shape is {(height, width)}, that is {pixels}.")
-    coverage = check_real(coverage, "coverage")
-    if coverage > 1:
-        raise ValueError(f"coverage must be from 0 to 1; got {short(coverage)}.")
+    coverage = check_real(coverage, "coverage", maximum=1)
     if sample is not None and weights is None:
         raise ValueError("sample needs weights, its row of the representation.")
     extra, framed = [], np.zeros(count, dtype=bool)

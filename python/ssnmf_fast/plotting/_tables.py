@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._common.arrays import Array
-from .._data.border import check_integer, check_real
+from .._data.border import check_integer, check_share
 from .._labels import unmask_labels
 from .._topics import Topics, divide_by_sums
 from . import _style as style
@@ -94,10 +94,7 @@ def darkest_share(values: Array, darkest: float | None) -> float:
     if darkest is None:
         largest = float(values.max())
         return next((top for top in _TOPS if 0 < largest <= top), 1.0)
-    top = check_real(darkest, "darkest")
-    if not 0 < top <= 1:
-        raise ValueError(f"darkest must be above 0 and at most 1; got {darkest!r}.")
-    return top
+    return check_share(darkest, "darkest", below=False)
 
 
 def _size(height: float) -> float:

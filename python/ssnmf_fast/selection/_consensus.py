@@ -299,10 +299,7 @@ class Recipe:
         init = border.check_option(init, "init", STARTS)
         self.fitting = {"n_components": rank, "init": init, **fitting}
         self.distance_threshold = border.check_real(distance_threshold, "distance_threshold")
-        share = border.check_real(neighborhood_fraction, "neighborhood_fraction")
-        if not 0 < share <= 1:
-            given = repr(neighborhood_fraction)
-            raise ValueError(f"neighborhood_fraction must be above 0 and at most 1; got {given}.")
+        share = border.check_share(neighborhood_fraction, "neighborhood_fraction", below=False)
         self.n_starts = border.check_integer(n_starts, "n_starts", 1)
         self.n_nearest = int(share * self.n_starts)
         self.random_state: Any = random_state

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, clone
 
 from .._common.arrays import LossName, Seed, VectorLike
 from .._common.text import short
-from .._data.border import by_name, check_integer, check_option, check_random_state, check_real
+from .._data.border import by_name, check_integer, check_option, check_random_state, check_share
 from .._data.tensors import TensorLike, coordinate_parts, depth
 from .._data.threads import resolve_jobs, resolve_threads
 from .._ranks.choice import CRITERIA, Criterion, RankChoice, Rule
@@ -181,10 +181,7 @@ def choose_rank(
     n_starts = _STARTS.get(criterion, 3) if n_starts is None else n_starts
     n_starts = check_integer(n_starts, "n_starts", 1)
     n_splits = check_integer(n_splits, "n_splits", 1)
-    share = check_real(validation_fraction, "validation_fraction")
-    if not 0 < share < 1:
-        expected = f"above 0 and below 1, for example 0.1; got {share}"
-        raise ValueError(f"validation_fraction must be {expected}.")
+    share = check_share(validation_fraction, "validation_fraction")
     if random_state is None:
         random_state = getattr(estimator, "random_state", None)
     rng, threads = check_random_state(random_state), resolve_threads(n_threads)
