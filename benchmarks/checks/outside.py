@@ -99,7 +99,10 @@ def divergence_of(X: Array, W: Array, S: Array, A: Array, loss: Any) -> tuple[fl
     rounding = np.where(Z[counts] > least, rounding, 1e16 * rounding)
     if loss == "elastic":  # whose value is a difference of sums
         rounding *= 1e4 if A.dtype == np.float64 else 30
-    return float(np.sum(W[counts] * entries)), float(np.sum(W[counts] * rounding)) + 1e-300
+    # Sums over all entries lose those of missing ones, at which the model may be large.
+    power = {"frobenius": 2, 2: 2, "kullback-leibler": 1, 1: 1}.get(loss)
+    lost = 0.0 if power is None else float(np.sum(Z[~counts] ** power))
+    return float(np.sum(W[counts] * entries)), float(np.sum(W[counts] * rounding)) + lost + 1e-300
 
 
 def row_values(

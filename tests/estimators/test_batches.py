@@ -355,3 +355,20 @@ def test_batches_may_have_weights_and_missing_entries_or_not(loss):
             model.partial_fit(batch, X_weights=weights[kind])
         error = np.abs(model.inverse_transform(model.transform(X)) - X).mean()
         assert error < 0.05 * X.mean()
+
+
+@each("dtype", [np.float32, np.float64])
+def test_components_that_vanish_come_back(dtype):
+    """The second batch has no data where the component may be, and no past is kept."""
+    model = sf.SSNMFRegressor(
+        1, A_support=[[True, False, False]], forget_factor=0.0, random_state=0
+    )
+    X = np.zeros((9, 3), dtype)
+    X[[1, 5, 6, 7], 0] = 6.56e-5, 3.94e-4, 4.41e-5, 8.32e-4
+    X[[2, 8], 1] = 5.11e-4, 2.96e-5
+    X[[3, 5], 2] = 3.57e-4, 8.26e-4
+    first = [0.47, 0.25, 1.08, 0.88, 1.02, 0.58, 0.56, 0.26, 0.98]
+    y = np.array([first, [0.19, 1.07, 0.5, 0.81, 0.43, 0.44, 0.52, 0.65, 0.91]]).T
+    for batch in (slice(0, 3), slice(3, 4), slice(4, 9)):
+        model.partial_fit(X[batch], y[batch])
+    assert 1e-3 < model.components_[0, 0] < 1

@@ -171,3 +171,13 @@ def test_a_start_for_data_of_zeros_is_finite(loss, dtype):
     values = np.array([value for _, value in fit.objective])
     assert np.isfinite(values).all()
     assert values[-1] <= values[0]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_rounding_errors_of_zeros_are_filled_in(dtype):
+    """Rows and columns without a part in the leading singular vectors."""
+    X = np.zeros((20, 3), dtype)
+    X[6:16, :2] = np.random.default_rng(0).random((10, 2))
+    X[19, 2] = 0.02
+    fit = the_start(X, n_components=2, init="nndsvda")
+    assert min(fit.S.min(), fit.A.min()) > 1e-3

@@ -164,6 +164,11 @@ class Online:
         A = self.factors["A"]
         size = float(A.sum(axis=1, dtype=np.float64).mean())
         mean = data.entries.total() / (n * data.shape[1]) if n else 0.0
+        if mean * float(np.finfo(A.dtype).eps) ** 2 > size > 0:  # without past data, A vanishes
+            moves = self.support.get("A")
+            where = True if moves is None else mask_of(moves, A.shape[1])
+            np.multiply(A, A.dtype.type(mean / size), out=A, where=where)
+            size = mean
         level = mean / size if mean > 0 and size > 0 else 1.0
         S = np.tile(np.where(A.any(axis=0), level, 0.0), (data.shape[0], 1))
         factors = {"S": padded(S, A.dtype), **self.factors}

@@ -206,8 +206,8 @@ def _nndsvda(X: Matrix, rank: int, mean: float, rng: Generator, threads: int) ->
             size = np.sqrt(singular[j] * (of_p * of_q))
             S[:, j], A[j] = size * p / of_p, size * q / of_q
     filler = np.sqrt(mean / rank)
-    S[S <= 0] = filler
-    A[A <= 0] = filler
+    for F in (S, A.T):
+        F[np.finfo(F.dtype).eps * F.max(axis=0) >= F] = filler  # rounding errors of zeros, too
     return S, A.T
 
 
