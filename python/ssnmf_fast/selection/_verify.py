@@ -55,10 +55,11 @@ def _compare_values(receipt: Receipt, now: receipts.Recomputed) -> tuple[list[st
     allowed = of_value * max(abs(old), abs(new)) + of_scale * now.scale + _SHAKES * now.shaken[0]
     if not abs(old - new) <= allowed:  # also for NaN
         found.append(f"The objective is {new:.10g}, not {old:.10g}.")
+    most = max([1.0, *receipt.residuals.values()])
     for name in sorted({*receipt.residuals, *now.residuals}):
         old, new = receipt.residuals.get(name, nan), now.residuals.get(name, nan)
         table.append((f"residual of {name}", f"{old:.6g}", f"{new:.6g}"))
-        allowed = of_residual * max(1.0, old) + _SHAKES * now.shaken[1]
+        allowed = of_residual * most + _SHAKES * now.shaken[1]
         if name not in now.lost and not abs(old - new) <= allowed:
             found.append(f"The residual of {name} is {new:.6g}, not {old:.6g}.")
     return found, table
