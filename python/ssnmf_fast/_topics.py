@@ -227,7 +227,8 @@ def class_means(shares: Array, indicators: Matrix, weight: Array | None = None) 
 def names_of(feature_names: Any, n_features: int, model: Any = None) -> list[str]:
     """Return one name for each feature: as given, of the fit of a model, or "x0", "x1", ..."""
     seen = getattr(model, "feature_names_in_", None)
-    if (feature_names := seen if feature_names is None else feature_names) is None:
+    known = feature_names, getattr(model, "feature_names", None), seen
+    if (feature_names := next((each for each in known if each is not None), None)) is None:
         return [f"x{i}" for i in range(n_features)]
     if isinstance(feature_names, Mapping):  # such as `vocabulary_`, in no order of the columns
         got = f"got {type(feature_names).__name__}. Give vectorizer.get_feature_names_out()"

@@ -67,6 +67,16 @@ def test_names_of_topics(data):
     assert set(model.predict(X)) <= set(NAMES)
 
 
+def test_given_names_of_features_are_used_everywhere():
+    X, names = np.random.default_rng(0).poisson(1.0, (30, 4)), list("wxyz")
+    model = sf.SeededTopics({"a": ["w"], "b": ["x"]}, feature_names=names, random_state=0).fit(X)
+    assert model.to_pyldavis(X)["vocab"] == names
+    dated = sf.topics_over_time(model, X, np.arange(1990, 2020).astype(str), freq="year")
+    found = [topic.terms for topic in model.topics()]
+    found += [[row["term"] for row in dated.to_rows("words")]]
+    assert all({*terms} <= {*names} for terms in found)
+
+
 def test_order_of_the_lists_is_the_order_of_the_topics(data):
     X, _ = data
     order = [2, 0, 1]

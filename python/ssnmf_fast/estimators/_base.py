@@ -438,8 +438,7 @@ class FactorizationBase(IterativeEstimator):
         Inactive components of a Bayesian model (see `active_components_`) have no terms.
         """
         check_is_fitted(self)
-        given = getattr(self, "feature_names", None) if feature_names is None else feature_names
-        names = names_of(given, self.components_.shape[1], self)
+        names = names_of(feature_names, self.components_.shape[1], self)
         active = getattr(self, "active_components_", None)
         topics = make_topics(self.components_, names, n_terms, *self._class_shares(), active)
         return topics.named(self._topic_names()) if hasattr(self, "topic_names_") else topics

@@ -283,7 +283,7 @@ def explanation_of(
         classes=model.classes_,
         predicted=model.classes_[best.argmax(axis=1)],
         totals=totals,
-        feature_names=names_of(getattr(model, "feature_names_in_", None), A.shape[1]),
+        feature_names=names_of(None, A.shape[1], model),
         # The terms of an inactive component would be arbitrary.
         _dictionary=A if active is None else np.where(active[:, None], A, 0),
         _topic_names=list(getattr(model, "topic_names_", ())),
