@@ -42,12 +42,6 @@ def block_slices(shape: tuple[int, ...]) -> Iterator[slice]:
     yield from row_slices(shape[0], max(1, _ENTRIES_PER_BLOCK // max(1, shape[1])))
 
 
-def panels_pay(shape: tuple[int, int], n_entries: int) -> bool:
-    """Return whether a sparse matrix is long enough for panels with enough entries."""
-    n_panels = -(-shape[0] // _PANEL_ROWS)
-    return n_panels > 2 and n_entries >= 2 * n_panels * shape[1]
-
-
 class Target(NamedTuple):
     """Where a pass leaves its result: ``out = scale * result``, or ``out += scale * result``."""
 
@@ -164,7 +158,8 @@ class SparseEntries(Entries):
     def transposed(self) -> Entries:
         if self._bounds is not None:
             return ScatteredEntries(self, self._bounds, streamed=False)
-        if panels_pay(self.matrix.shape, self.matrix.nnz):
+        n_panels = -(-self.matrix.shape[0] // _PANEL_ROWS)  # which need enough entries to pay
+        if n_panels > 2 and self.matrix.nnz >= 2 * n_panels * self.matrix.shape[1]:
             return PanelEntries(self)
         return self.turned()
 
