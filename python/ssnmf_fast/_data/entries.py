@@ -198,13 +198,28 @@ class SparseEntries(Entries):
         return float(kernel(*self.csr, *parameters, F, G, self.threads))
 
 
-class PanelEntries(SparseEntries):
+class Turned(Entries):
+    """The transpose of entries `by_rows`, which give its sums."""
+
+    by_rows: Any
+
+    def transposed(self) -> Any:
+        return self.by_rows
+
+    def total(self) -> float:
+        return float(self.by_rows.total())
+
+    def sum(self, name: str, F: Array, G: Array, *parameters: Parameter) -> float:
+        return float(self.by_rows.sum(name, G, F, *parameters))
+
+
+class PanelEntries(Turned, SparseEntries):
     """The transpose of a sparse matrix Z in panels of its rows: long factors stay in the cache."""
 
     sparse = False
 
     def __init__(self, entries: SparseEntries) -> None:
-        self.threads, self._untransposed, self._asked = entries.threads, entries, None
+        self.threads, self.by_rows, self._asked = entries.threads, entries, None
         n_columns = entries.matrix.shape[1]
         counts = np.bincount(entries.csr[1], minlength=n_columns)
         self._ranges = column_ranges(counts, _PANEL_RANGES)
@@ -216,20 +231,11 @@ class PanelEntries(SparseEntries):
     @cached_property
     def matrix(self) -> sp.csr_array:
         """The transpose, not cut into panels."""
-        return self._untransposed.turned().matrix
-
-    def transposed(self) -> SparseEntries:
-        return self._untransposed
-
-    def total(self) -> float:
-        return self._untransposed.total()
+        return self.by_rows.turned().matrix
 
     def power(self, exponent: float, F: Array | None, G: Array, to: Target) -> None:
         arguments = *self._panels, F, G, self._ranges, *to, self.threads, self._asked
         kernels.panel_pass(exponent, *arguments)
-
-    def sum(self, name: str, F: Array, G: Array, *parameters: Parameter) -> float:
-        return self._untransposed.sum(name, G, F, *parameters)
 
 
 def positive(block: Array, weights: Array) -> tuple[Csr, Array]:
@@ -341,7 +347,7 @@ class StreamedEntries(Entries):
 
 
 @dataclass(frozen=True)
-class ScatteredEntries(Entries):
+class ScatteredEntries(Turned):
     """The transpose of entries by rows, without a transposed copy: rows are scattered."""
 
     by_rows: StreamedEntries | SparseEntries
@@ -356,18 +362,9 @@ class ScatteredEntries(Entries):
         blocks = [block.matrix[:, rows] for _, block in self.by_rows.blocks()]
         return SparseEntries(sp.csr_array(sp.vstack(blocks).T), self.threads)
 
-    def transposed(self) -> Entries:
-        return self.by_rows
-
-    def total(self) -> float:
-        return self.by_rows.total()
-
     def power(self, exponent: float, F: Array | None, G: Array, to: Target) -> None:
         if not to.accumulate:
             np.copyto(to.out, 0)
         for rows, block in self.by_rows.blocks():
             model = F, G[rows], self.bounds
             kernels.scatter_pass(exponent, *block.csr, *model, to.out, to.scale, self.threads)
-
-    def sum(self, name: str, F: Array, G: Array, *parameters: Parameter) -> float:
-        return self.by_rows.sum(name, G, F, *parameters)
