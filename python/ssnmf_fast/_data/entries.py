@@ -42,12 +42,6 @@ def block_slices(shape: tuple[int, ...]) -> Iterator[slice]:
     yield from row_slices(shape[0], max(1, _ENTRIES_PER_BLOCK // max(1, shape[1])))
 
 
-def panels_pay(shape: tuple[int, int], n_entries: int) -> bool:
-    """Return whether a sparse matrix is long enough for panels with enough entries."""
-    n_panels = -(-shape[0] // _PANEL_ROWS)
-    return n_panels > 2 and n_entries >= 2 * n_panels * shape[1]
-
-
 class Target(NamedTuple):
     """Where a pass leaves its result: ``out = scale * result``, or ``out += scale * result``."""
 
@@ -164,7 +158,8 @@ class SparseEntries(Entries):
     def transposed(self) -> Entries:
         if self._bounds is not None:
             return ScatteredEntries(self, self._bounds, streamed=False)
-        if panels_pay(self.matrix.shape, self.matrix.nnz):
+        n_panels = -(-self.matrix.shape[0] // _PANEL_ROWS)  # which need enough entries to pay
+        if n_panels > 2 and self.matrix.nnz >= 2 * n_panels * self.matrix.shape[1]:
             return PanelEntries(self)
         return self.turned()
 
@@ -203,13 +198,28 @@ class SparseEntries(Entries):
         return float(kernel(*self.csr, *parameters, F, G, self.threads))
 
 
-class PanelEntries(SparseEntries):
+class Turned(Entries):
+    """The transpose of entries `by_rows`, which give its sums."""
+
+    by_rows: Any
+
+    def transposed(self) -> Any:
+        return self.by_rows
+
+    def total(self) -> float:
+        return float(self.by_rows.total())
+
+    def sum(self, name: str, F: Array, G: Array, *parameters: Parameter) -> float:
+        return float(self.by_rows.sum(name, G, F, *parameters))
+
+
+class PanelEntries(Turned, SparseEntries):
     """The transpose of a sparse matrix Z in panels of its rows: long factors stay in the cache."""
 
     sparse = False
 
     def __init__(self, entries: SparseEntries) -> None:
-        self.threads, self._untransposed, self._asked = entries.threads, entries, None
+        self.threads, self.by_rows, self._asked = entries.threads, entries, None
         n_columns = entries.matrix.shape[1]
         counts = np.bincount(entries.csr[1], minlength=n_columns)
         self._ranges = column_ranges(counts, _PANEL_RANGES)
@@ -221,20 +231,11 @@ class PanelEntries(SparseEntries):
     @cached_property
     def matrix(self) -> sp.csr_array:
         """The transpose, not cut into panels."""
-        return self._untransposed.turned().matrix
-
-    def transposed(self) -> SparseEntries:
-        return self._untransposed
-
-    def total(self) -> float:
-        return self._untransposed.total()
+        return self.by_rows.turned().matrix
 
     def power(self, exponent: float, F: Array | None, G: Array, to: Target) -> None:
         arguments = *self._panels, F, G, self._ranges, *to, self.threads, self._asked
         kernels.panel_pass(exponent, *arguments)
-
-    def sum(self, name: str, F: Array, G: Array, *parameters: Parameter) -> float:
-        return self._untransposed.sum(name, G, F, *parameters)
 
 
 def positive(block: Array, weights: Array) -> tuple[Csr, Array]:
@@ -346,7 +347,7 @@ class StreamedEntries(Entries):
 
 
 @dataclass(frozen=True)
-class ScatteredEntries(Entries):
+class ScatteredEntries(Turned):
     """The transpose of entries by rows, without a transposed copy: rows are scattered."""
 
     by_rows: StreamedEntries | SparseEntries
@@ -361,18 +362,9 @@ class ScatteredEntries(Entries):
         blocks = [block.matrix[:, rows] for _, block in self.by_rows.blocks()]
         return SparseEntries(sp.csr_array(sp.vstack(blocks).T), self.threads)
 
-    def transposed(self) -> Entries:
-        return self.by_rows
-
-    def total(self) -> float:
-        return self.by_rows.total()
-
     def power(self, exponent: float, F: Array | None, G: Array, to: Target) -> None:
         if not to.accumulate:
             np.copyto(to.out, 0)
         for rows, block in self.by_rows.blocks():
             model = F, G[rows], self.bounds
             kernels.scatter_pass(exponent, *block.csr, *model, to.out, to.scale, self.threads)
-
-    def sum(self, name: str, F: Array, G: Array, *parameters: Parameter) -> float:
-        return self.by_rows.sum(name, G, F, *parameters)

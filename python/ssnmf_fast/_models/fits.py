@@ -16,7 +16,7 @@ from .._common.arrays import Array, Matrix, MatrixLike, Seed
 from .._data.border import check_factor, check_integer, check_real, require_memory, warn_of_rank
 from .._data.fingerprint import data_fingerprint
 from .._solver import build
-from .._solver.known import Known, check_penalties
+from .._solver.known import Known, check_penalties, matrix_penalties
 from .._solver.loop import Current, FitLoop, Optimality, Run
 from .._solver.penalties import Penalties, PenaltiesLike, require_scale
 from .._solver.problem import problem_kind
@@ -130,17 +130,9 @@ class MatrixFits(Fits[Factorization]):
             wanted = (rank, self.features.shape[1]), X.dtype, "components x labels"
             self.C = check_factor(init[3], "init[3] (C)", *wanted)
             self.init = tuple(init[: 2 if init[2] is None else 3])
-        lengths, pairs = dict(zip("SA", X.shape, strict=True)), [("S", "A")]
-        for near, far, term, weight in (
-            ("S", "B", self.labels, self.weight),
-            ("A", "C", self.features, self.of_features),
-        ):
-            if term is not None:
-                lengths[far] = term.shape[1]
-                pairs += [] if weight == 0 else [(near, far)]
-        self.penalized = check_penalties(self.penalties, lengths, X.shape, rank)
-        if self.known.n_given < rank:
-            require_scale(self.penalized, pairs)
+        n_labels, n_of_features = (t.shape[1] if t else None for t in (self.labels, self.features))
+        others = (n_labels, self.weight), (n_of_features, self.of_features)
+        self.penalized = matrix_penalties(self.penalties, X.shape, rank, self.known, *others)
 
     def _begin(self, rng: Generator) -> tuple[dict[str, Array], list[Relation], Current]:
         terms, C = (self.data, self.labels), self.C

@@ -13,7 +13,7 @@ from .._common.arrays import Array, Factors, bits_of, mask_of
 from .._common.text import short
 from .._data.border import check_factor, check_support
 from .._data.tensors import check_mode
-from .penalties import L1, L2, Orthogonal, Penalties, Penalty
+from .penalties import L1, L2, NONE, Orthogonal, Penalties, Penalty, require_scale
 from .problem import Problem
 from .relations import Relation
 from .terms import Term
@@ -135,6 +135,31 @@ def check_penalties(
         if listed := penalties_of_factor(each, title, rows[name], meets[name]):
             found[name] = Penalties(listed, rank)
     return found
+
+
+def matrix_penalties(
+    given: object,
+    shape: tuple[int, int],
+    rank: int,
+    known: Known,
+    *of_labels: tuple[int | None, float | None],
+    in_memory: bool = True,
+) -> dict[str, Penalties]:
+    """Return the penalties of S, A, B, C; for B and C, give the number of labels and the weight."""
+    rows, pairs = dict(zip("SA", shape, strict=True)), [("S", "A")]
+    for near, far, (n_labels, weight) in zip("SA", "BC", of_labels, strict=True):
+        if n_labels is not None:
+            rows[far] = n_labels
+            pairs += [] if weight == 0 else [(near, far)]
+    checked = check_penalties(given, rows, shape, rank)
+    if not in_memory and not all(each.by_rows for each in checked.get("S", NONE).listed):
+        raise ValueError(
+            "penalties between samples are not supported on a cluster; leave that of S out, or fit "
+            "in memory."
+        )
+    if known.n_given < rank:
+        require_scale(checked, pairs)
+    return checked
 
 
 def penalties_of_rows(given: object, n_features: int) -> tuple[Penalty, ...]:

@@ -392,7 +392,10 @@ def drifts(relations: Sequence[Relation], largest_of: Callable[[str], Array]) ->
 
 
 class BlockProblem(Problem):
-    """A problem with data on disk: blocks of rows add up the statistics of the other factor."""
+    """A problem in blocks of rows, which add up the statistics of the other factors.
+
+    Here the data are on disk.  An update of the rows returns the statistics for the next updates.
+    """
 
     _ready: dict[str, Statistics]  # of the current factors
 

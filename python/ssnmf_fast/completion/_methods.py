@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, get_args
 
 import numpy as np
 
@@ -229,15 +229,8 @@ class StructuredIRLS(_Reweighted):
 MethodName = Literal[
     "auto", "sirls", "structured-sirls", "irls", "structured-irls", "nnm", "structured-nnm"
 ]
-METHODS: dict[str, type[Method]] = {
-    "auto": MatrixIRLS,
-    "sirls": SIRLS,
-    "structured-sirls": StructuredSIRLS,
-    "irls": IRLS,
-    "structured-irls": StructuredIRLS,
-    "nnm": NNM,
-    "structured-nnm": StructuredNNM,
-}
+_KINDS = MatrixIRLS, SIRLS, StructuredSIRLS, IRLS, StructuredIRLS, NNM, StructuredNNM  # as named
+METHODS: dict[str, type[Method]] = dict(zip(get_args(MethodName), _KINDS, strict=True))
 
 
 def check_method(method: object, *, noisy: bool) -> Method:

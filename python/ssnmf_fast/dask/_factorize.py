@@ -25,16 +25,15 @@ from .._solver.build import (
     pad_factors,
     view_factors,
 )
-from .._solver.known import Known, check_penalties
+from .._solver.known import Known, matrix_penalties
 from .._solver.loop import FitLoop
 from .._solver.losses import loss_named
-from .._solver.penalties import NONE, Penalties, PenaltiesLike, require_scale
+from .._solver.penalties import NONE, PenaltiesLike
 from .._solver.problem import UNOBSERVED
 from .._solver.relations import Relation, value
 from .._solver.result import Factorization, FitState
-from .._solver.terms import Term
 from ._cluster import check_client
-from ._data import MEMORY, Blocks, ByRows, Data, FilePath, RowWeights, count_threads, load
+from ._data import MEMORY, Blocks, ByRows, FilePath, RowWeights, count_threads, load
 from ._fit import ClusterProblem, begin, cluster_fit, pcg64_of
 from ._rows import Plan, copy_rows
 from ._rows import losses as losses_of
@@ -159,12 +158,8 @@ def factorize(
     free = not known and S_support is None
     if free and named and data.n_labels is None and features is None:
         warn_of_rank(rank, min(data.shape), "min(n, m)")
-    penalized = _penalties(penalties, data, features, rank)
-    if known.n_given < rank:
-        pairs = [("S", "A")]
-        pairs += [("S", "B")] if data.n_labels is not None and weight != 0 else []
-        pairs += [("A", "C")] if features is not None and of_features != 0 else []
-        require_scale(penalized, pairs)
+    others = (data.n_labels, weight), (features.shape[1] if features else None, of_features)
+    penalized = matrix_penalties(penalties, data.shape, rank, known, *others, in_memory=False)
     plan = Plan(
         *(rank, losses, 1.0 if weight is None else weight, data.lengths, threads),
         penalties={name: each if name == "S" else NONE for name, each in penalized.items()},
@@ -215,22 +210,6 @@ def factorize(
         S = data.array(problem.read(copy_rows), rank, data.dtype)
         result = factorization(run, current, None if data.n_labels is None else weight)
         return replace(result, S=S, feature_weight=local[0].coefficient if local else None)
-
-
-def _penalties(
-    penalties: PenaltiesLike, data: Data, features: Term | None, rank: int
-) -> dict[str, Penalties]:
-    """Return the penalties of the factors; penalties between rows of S are refused."""
-    rows = {"S": data.shape[0], "A": data.n_columns}
-    rows |= {} if data.n_labels is None else {"B": data.n_labels}
-    rows |= {} if features is None else {"C": features.shape[1]}
-    checked = check_penalties(penalties, rows, data.shape, rank)
-    if not all(penalty.by_rows for penalty in checked.get("S", NONE).listed):
-        raise ValueError(
-            "penalties between samples are not supported on a cluster; leave that of S out, or fit "
-            "in memory."
-        )
-    return checked
 
 
 def _read_init(

@@ -23,8 +23,8 @@ from .._solver import starts
 from .._solver.build import even_weight, pad_factors
 from .._solver.known import Known
 from .._solver.penalties import Penalties
-from .._solver.problem import Momentum, Problem
-from .._solver.relations import Relation, Statistics, TermView, unreached, value
+from .._solver.problem import BlockProblem, Momentum, Views
+from .._solver.relations import Relation, Statistics, unreached, value
 from . import _cluster, _rows
 from ._cluster import GOES_ON, WorkersLostError, ask, finish, keep_value, logger, result_of, retry
 from ._data import Data
@@ -184,14 +184,12 @@ def cluster_fit(data: Data, plan: Plan) -> Iterator[ClusterFit]:
         fit.futures, fit._held = [], []
 
 
-class ClusterProblem(Problem):
+class ClusterProblem(BlockProblem):
     """A problem with the rows of S and of the data on the workers.
 
-    Here S and its relations have no rows.  Changes of S wait for the next task; an update of the
-    rows also returns the statistics for the next updates of the other factors.
+    Here S and its relations have no rows.  Changes of S wait for the next task.
     """
 
-    _ready: dict[str, Statistics]
     _sums: dict[str, Any]  # of the last update
     _of_rows = 0.0  # penalties of S
 
@@ -211,10 +209,6 @@ class ClusterProblem(Problem):
         related = [*fit.relations, *local]
         super().__init__(factors, related, support, whole=False, penalties=penalties)
         self.threads = resolve_threads()  # all threads: the workers wait for the caller
-
-    def forget(self) -> None:
-        super().forget()
-        self._ready = {}
 
     def scale_rows(self, scales: Array) -> None:
         """Multiply the components of S, except fixed ones, with the next task."""
@@ -241,18 +235,10 @@ class ClusterProblem(Problem):
         step = RowStep(number=self._fit.number, names=self._elsewhere, reads=reads)
         return self._fit.read(step, self.factors)
 
-    def statistics(
-        self, name: str, curvature: bool, views: Sequence[TermView] | None = None
-    ) -> Statistics:
-        here = [view for view in self.views(name) if self.rows not in view.far]
-        if name not in self._elsewhere:
-            return super().statistics(name, curvature, here)
-        if name not in self._ready:
+    def statistics(self, name: str, curvature: bool, views: Views = None) -> Statistics:
+        if name in self._elsewhere and name not in self._ready:
             self._ready = dict(self.run_step(others={name: curvature}).factors)
-        statistics = self._ready.pop(name)
-        if here:
-            statistics.join(super().statistics(name, curvature, here))
-        return statistics
+        return super().statistics(name, curvature, views)
 
     def descends(self, name: str, rule: Solver) -> bool:
         """Return whether to use coordinate descent; it needs one Gram matrix for all rows."""
