@@ -132,7 +132,7 @@ def prior_of(samples: LabeledSamples) -> dict[str, float]:
     return {name: weight / sum(prior.values()) for name, weight in prior.items()}
 
 
-def _self_trained(
+def self_trained(
     samples: LabeledSamples, plan: Plan, names: set[str]
 ) -> tuple[LabeledSamples, Array | None]:
     """Return the samples with self-trained labels, and probabilities from neighbors, (n, k)."""
@@ -166,11 +166,15 @@ def _self_trained(
 
 
 def train(
-    samples: LabeledSamples, plan: Plan, names: set[str], most_voters: int | None = None
+    samples: LabeledSamples,
+    learned: tuple[LabeledSamples, Array | None],
+    fit: Factorization,
+    plan: Plan,
+    names: set[str],
+    most_voters: int | None = None,
 ) -> Trained:
-    """Fit topics to self-trained labels, and the members of a committee to the topics."""
-    taught, spread = _self_trained(samples, plan, names)
-    fit = taught.joined().fit_topics()
+    """Fit the members of a committee to the topics of a fit with self-trained labels."""
+    taught, spread = learned
     labels, rows = samples.labels, taught.labels.known
     shares = samples.shares(fit.A, rows)
     own = shares[labels.known[rows]]
@@ -292,7 +296,8 @@ def predict_hidden(
             seen = replace(samples, labels=labels.only(~hidden))
         else:
             seen = samples.part(~hidden)
-        trained = train(seen, plan, set(names))
+        taught = self_trained(seen, plan, set(names))
+        trained = train(seen, taught, taught[0].joined().fit_topics(), plan, set(names))
         view = replace(samples.view[hidden], shares=samples.shares(trained.fit.A, hidden))
         for name, member in trained.members.items():
             predicted[name][of_fold == fold] = member.logits(view, n_threads)

@@ -192,7 +192,9 @@ class FewLabelsClassifier(ReadoutPredictions):
         validation = training.validate(samples, plan, training.prior_of(samples))
         names = {name for name, weight in validation.weights.items() if weight > 0}
         texts = samples.view.rows is not None and samples.view.like_counts
-        trained = training.train(samples, plan, names, _MOST_VOTERS if texts else None)
+        taught, most = training.self_trained(samples, plan, names), _MOST_VOTERS if texts else None
+        fit = taught[0].joined().fit_topics()
+        trained = training.train(samples, taught, fit, plan, names, most)
         readout, validation = training.calibrated(samples, plan, trained, validation)
         self._drop_readout()
         self._keep(
