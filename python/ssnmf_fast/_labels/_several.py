@@ -188,10 +188,8 @@ def _read_list(i: int, entry: Any) -> list[Any]:
         known = (v for v in entry if not is_missing(v))
         return [v.item() if isinstance(v, np.generic) else v for v in known]
     if not is_missing(entry):
-        raise ValueError(
-            f"y[{i}] is {short(entry)}, but other entries are lists of topics; expected a list "
-            "(empty for an unlabeled document) or None."
-        )
+        hint = "expected a list (empty for an unlabeled document) or None."
+        raise ValueError(f"y[{i}] is {short(entry)}, but other entries are lists of topics; {hint}")
     return []
 
 

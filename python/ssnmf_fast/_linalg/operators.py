@@ -55,10 +55,8 @@ def svd(A: Array) -> tuple[Array, Array, Array]:
         left, singular, right = np.linalg.svd(A, full_matrices=False)
     except np.linalg.LinAlgError:
         if not np.isfinite(A).all():
-            raise ValueError(
-                f"The iteration left the range of {A.dtype}. Give a smaller sparsity or another "
-                "init, or divide the data by a constant."
-            ) from None
+            hint = "Give a smaller sparsity or another init, or divide the data by a constant."
+            raise ValueError(f"The iteration left the range of {A.dtype}. {hint}") from None
         left, singular, right = scipy.linalg.svd(A, full_matrices=False, lapack_driver="gesvd")
     return left, singular, right
 

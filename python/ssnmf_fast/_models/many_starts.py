@@ -84,10 +84,8 @@ def plan_starts(
     count = check_integer(n_starts, "n_starts", 1)
     if count > 1 and (not isinstance(init, str) or init in ("nndsvda", "svd")):
         given = "holds arrays" if not isinstance(init, str) else f"is {short(init)}"
-        raise ValueError(
-            f"n_starts={n_starts} needs different starts, but init {given}; expected one of "
-            f"{', '.join(map(repr, drawn))}, or n_starts=1."
-        )
+        hint = f"expected one of {', '.join(map(repr, drawn))}, or n_starts=1."
+        raise ValueError(f"n_starts={n_starts} needs different starts, but init {given}; {hint}")
     if count > 1 and loop.callback is not None:
         raise ValueError(
             f"callback is not supported with n_starts={n_starts}; leave one of them out."

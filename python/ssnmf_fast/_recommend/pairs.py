@@ -71,10 +71,8 @@ def read_triplets(
     elif columns is not None:
         raise TypeError("columns are for a data frame; give one, or users and items.")
     if items is None:
-        raise TypeError(
-            f"users is {short(users)} without items; give two arrays of ids, a data frame, or a "
-            "sparse matrix of users and items."
-        )
+        hint = "give two arrays of ids, a data frame, or a sparse matrix of users and items."
+        raise TypeError(f"users is {short(users)} without items; {hint}")
     ids = read_ids(users, "users"), read_ids(items, "items")
     values = None if values is None else _numbers(values, "values")
     for name, one in (("items", ids[1]), ("values", values)):

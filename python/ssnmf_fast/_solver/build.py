@@ -155,10 +155,8 @@ def check_weight(
     # Leaves room for the squares of the largest data.
     most = math.inf if dtype is None else {4: 2.0**60, 8: 2.0**100}[dtype.itemsize]
     if number > most:
-        raise ValueError(
-            f"{name} must be at most {most:.0e} in {dtype}; got {number:.3g}. Scale the data and "
-            "the labels to a similar size."
-        )
+        hint = f"got {number:.3g}. Scale the data and the labels to a similar size."
+        raise ValueError(f"{name} must be at most {most:.0e} in {dtype}; {hint}")
     return number
 
 

@@ -153,10 +153,8 @@ def matrix_penalties(
             pairs += [] if weight == 0 else [(near, far)]
     checked = check_penalties(given, rows, shape, rank)
     if not in_memory and not all(each.by_rows for each in checked.get("S", NONE).listed):
-        raise ValueError(
-            "penalties between samples are not supported on a cluster; leave that of S out, or fit "
-            "in memory."
-        )
+        hint = "leave that of S out, or fit in memory."
+        raise ValueError(f"penalties between samples are not supported on a cluster; {hint}")
     if known.n_given < rank:
         require_scale(checked, pairs)
     return checked

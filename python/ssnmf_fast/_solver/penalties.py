@@ -61,10 +61,8 @@ class Bound:
             if (given := getattr(self, part)) is not None:
                 array = np.asarray(given, dtype=F.dtype, order="C")
                 if array.shape != n or not array.min(initial=0.0) >= 0:
-                    raise ValueError(
-                        f"the bound of {name} has {part} {short(given)}; expected nonnegative "
-                        f"numbers of shape {n}."
-                    )
+                    hint = f"expected nonnegative numbers of shape {n}."
+                    raise ValueError(f"the bound of {name} has {part} {short(given)}; {hint}")
                 parts[part] = np.pad(array, padding) if n else float(given)
         if "up" in parts:  # with a gram, which all readers look for
             parts.setdefault("gram", np.zeros((F.shape[1],) * 2, dtype=F.dtype))
@@ -249,10 +247,8 @@ class Graph(_Differences):
 
     def check(self, n_rows: int, name: str) -> None:
         if self.weights.shape[0] != n_rows:
-            raise ValueError(
-                f"{name} has a graph with {self.weights.shape[0]} nodes; expected {n_rows}, one "
-                "per row."
-            )
+            hint = f"expected {n_rows}, one per row."
+            raise ValueError(f"{name} has a graph with {self.weights.shape[0]} nodes; {hint}")
 
     def _graph(self, n_rows: int) -> sp.csr_array:
         return self.weights

@@ -161,10 +161,8 @@ class FitState:
         """Refuse to compute the residual from now on: the factors change."""
 
         def over() -> Any:
-            raise RuntimeError(
-                f"the fit has moved on from iteration {self.iteration}; read `residual` in the "
-                "callback, and keep the number."
-            )
+            hint = "read `residual` in the callback, and keep the number."
+            raise RuntimeError(f"the fit has moved on from iteration {self.iteration}; {hint}")
 
         if self._residuals is not None:
             object.__setattr__(self, "_residuals", over)
@@ -276,10 +274,8 @@ class TensorFactorization:
         places = as_array(coords, "coords")
         lengths = [len(F) for F in self.factors]
         if places.ndim != 2 or len(places) != len(lengths) or places.dtype.kind not in "iu":
-            raise ValueError(
-                f"coords has shape {places.shape} and dtype {places.dtype}; expected a row of "
-                f"integers for each of the {len(lengths)} modes."
-            )
+            hint = f"expected a row of integers for each of the {len(lengths)} modes."
+            raise ValueError(f"coords has shape {places.shape} and dtype {places.dtype}; {hint}")
         for mode, (indices, length) in enumerate(zip(places, lengths, strict=True)):
             if indices.size and not 0 <= indices.min() <= indices.max() < length:
                 raise ValueError(

@@ -149,10 +149,8 @@ def _programs(
     else:
         _source.require_annotated(reference, "reference")
         if key not in reference.varm:
-            raise ValueError(
-                f"reference.varm has no {key!r}, only {list(reference.varm)}. Run "
-                "ssnmf_fast.anndata.nmf on it, or select other results by key."
-            )
+            hint = "Run ssnmf_fast.anndata.nmf on it, or select other results by key."
+            raise ValueError(f"reference.varm has no {key!r}, only {list(reference.varm)}. {hint}")
         about, columns = reference.uns.get(key, {}), reference.var_names
         values, params = np.asarray(reference.varm[key]).T, about.get("params", {})
         names = [str(name) for name in about.get("names", range(1, len(values) + 1))]

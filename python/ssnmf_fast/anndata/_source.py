@@ -147,10 +147,8 @@ class Source:
 
 def require_annotated(adata: object, name: str) -> None:
     if not isinstance(adata, AnnData):
-        raise TypeError(
-            f"{name} must be an AnnData; got {type(adata).__name__}. For arrays and sparse "
-            "matrices, use ssnmf_fast.factorize or ssnmf_fast.NMF."
-        )
+        hint = "For arrays and sparse matrices, use ssnmf_fast.factorize or ssnmf_fast.NMF."
+        raise TypeError(f"{name} must be an AnnData; got {type(adata).__name__}. {hint}")
 
 
 MEMORY = 1 << 30

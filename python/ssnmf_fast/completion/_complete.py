@@ -364,10 +364,8 @@ def _triplets(M: tuple[npt.ArrayLike, ...], shape: tuple[int, int] | None) -> sp
     except TypeError as error:
         raise TypeError(f"{error} {_LONG}") from error
     if not rows.shape == columns.shape == values.shape or rows.ndim != 1:
-        raise ValueError(
-            "rows, columns and values of M must be vectors of one length; got shapes "
-            f"{rows.shape}, {columns.shape} and {values.shape}."
-        )
+        hint = f"got shapes {rows.shape}, {columns.shape} and {values.shape}."
+        raise ValueError(f"rows, columns and values of M must be vectors of one length; {hint}")
     for name, index in (("rows", rows), ("columns", columns)):
         if index.size and index.dtype.kind not in "iu":
             raise TypeError(
@@ -400,10 +398,8 @@ def _without_repeats(matrix: sp.coo_array, ids: Ids = (None, None)) -> sp.csr_ar
         places = np.sort(matrix.row.astype(np.int64) * matrix.shape[1] + matrix.col)
         pair = divmod(int(places[1:][places[1:] == places[:-1]][0]), matrix.shape[1])
         entry = [k if of is None else of[k].item() for k, of in zip(pair, ids, strict=True)]
-        raise ValueError(
-            f"M holds the entry {short(entry)} more than once; merge repeated entries first, for "
-            "example by their mean."
-        )
+        hint = "merge repeated entries first, for example by their mean."
+        raise ValueError(f"M holds the entry {short(entry)} more than once; {hint}")
     return result
 
 

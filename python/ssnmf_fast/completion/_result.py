@@ -188,10 +188,8 @@ class Completion:
             wanted = _as_ids(keys, name)
             if (wanted.dtype.kind == "U") != (ids.dtype.kind == "U"):
                 kind = "text" if ids.dtype.kind == "U" else "integers"
-                raise TypeError(
-                    f"{name} must be ids of the completion, which are {kind}; got dtype "
-                    f"{places.dtype}. Only completions without ids take positions."
-                )
+                hint = f"got dtype {places.dtype}. Only completions without ids take positions."
+                raise TypeError(f"{name} must be ids of the completion, which are {kind}; {hint}")
             order = np.argsort(ids)
             near = np.searchsorted(ids, wanted, sorter=order)
             places = order[np.minimum(near, len(ids) - 1)]

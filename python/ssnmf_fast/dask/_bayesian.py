@@ -127,10 +127,8 @@ def _find_scale(data: Data) -> float:
     found = data.start(lambda block: [common_divisor(block.X)])
     divisors = reduce_tasks(data.client, found)
     if None in divisors:
-        raise ValueError(
-            "count_scale='auto' needs integers, such as counts, on a cluster; give a number. "
-            "In memory, 2 / median of the positive entries is used for others."
-        )
+        hint = "give a number. In memory, 2 / median of the positive entries is used for others."
+        raise ValueError(f"count_scale='auto' needs integers, such as counts, on a cluster; {hint}")
     return 1 / (math.gcd(*divisors) or 1)
 
 

@@ -125,10 +125,8 @@ def with_sample_weight(X: Matrix, X_weights: WeightsLike, sample_weight: Array |
     if sample_weight is None:
         return X_weights
     if isinstance(X, CsrFile):
-        raise ValueError(
-            "sample_weight must be None for a matrix on disk. Load X into memory, or use "
-            "label_weight, which weights only the labels."
-        )
+        hint = "Load X into memory, or use label_weight, which weights only the labels."
+        raise ValueError(f"sample_weight must be None for a matrix on disk. {hint}")
     if X_weights is None:
         return SampleWeights(sample_weight, None)
     return as_weights(X_weights, "X_weights").with_rows(sample_weight, "X_weights")

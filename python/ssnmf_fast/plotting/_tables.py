@@ -182,10 +182,8 @@ def representation_map(
     """
     check_integer(max_rows, "max_rows", 1)
     if np.ndim(unmask_labels(y)) > 1:
-        raise ValueError(
-            f"y has shape {np.shape(y)}; expected one class for each sample. For several labels "
-            "per sample, use label_map."
-        )
+        hint = "expected one class for each sample. For several labels per sample, use label_map."
+        raise ValueError(f"y has shape {np.shape(y)}; {hint}")
     table, indicators, classes = style.check_samples(S, y, unlabeled)
     part, n_classes = divide_by_sums(table), len(classes)
     if class_names is not None:
