@@ -230,9 +230,7 @@ def names_array(names: Any) -> Array:
     array = np.array(names)
     if array.ndim == 1 and array.tolist() == names:
         return array
-    array = np.empty(len(names), dtype=object)
-    array[:] = names
-    return array
+    return np.fromiter(names, object, len(names))
 
 
 def sorting(names: Array) -> Array:

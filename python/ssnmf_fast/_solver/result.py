@@ -94,10 +94,6 @@ class Receipt:
     def expected_seal(self) -> str:
         return digest(repr([one for name, one in vars(self).items() if name != "seal"]))
 
-    def with_inputs(self, **given: Any) -> Receipt:
-        """Return the receipt with fingerprints of further inputs, except None."""
-        return replace(self, inputs=self.inputs | fingerprints(given)).sealed()
-
     def with_objective(self, history: History) -> Receipt:
         """Return the receipt with values of another objective."""
         parts = self.parts | parts_of({}, history, 1)

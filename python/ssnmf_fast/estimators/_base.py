@@ -32,7 +32,7 @@ from .._models.represent import explained_deviance, represent
 from .._ranks.choice import RankChoice
 from .._ranks.words import choose_by_words
 from .._solver.known import PlainPenalties, penalties_named, plain_penalties
-from .._solver.result import RECEIPT
+from .._solver.result import RECEIPT, fingerprints
 from .._solver.weights import WeightsLike
 from .._topics import Topics, arrays_for_pyldavis, make_topics, names_of, topic_shares
 from ._docstrings import complete_methods
@@ -186,7 +186,8 @@ class IterativeEstimator(ClassNamePrefixFeaturesOutMixin, Estimator):
         for earlier in _OF_EARLIER_FITS:
             self.__dict__.pop(earlier, None)
         if receipt := getattr(result, "receipt", None):
-            attributes["receipt_"] = receipt.with_inputs(**inputs or {})
+            known = receipt.inputs | fingerprints(inputs or {})
+            attributes["receipt_"] = replace(receipt, inputs=known).sealed()
         vars(self).update(objective_=result.objective, n_iter_=result.n_iter, **attributes)
         self._warn_unless_converged(result)
 

@@ -19,7 +19,7 @@ from .._models.factorize import Start
 from .._models.variational import VariationalFit, fit_variational, infer
 from .._solver.weights import WeightsLike
 from .._topics import count_copies
-from ._base import FactorizationBase, Self, require
+from ._base import FactorizationBase, Self
 from ._docstrings import complete_docstring
 from ._predicting import ReadoutPredictions
 from ._training_data import labels_for_training
@@ -338,9 +338,7 @@ class SupervisedBayesianNMF(ReadoutPredictions, BayesianBase):
     }
 
     def _learn(self, X: Any, y: Any) -> None:
-        require(self, X, y)
-        labels = ClassLabels(y, self.unlabeled)
-        labels.check_fit()
+        labels: ClassLabels = self._labels_of_fit(X, y, ClassLabels)
         k = len(labels.classes)
         groups = np.full(len(labels.labeled), k, dtype=np.int32)  # k is for unlabeled samples
         groups[labels.labeled] = labels.codes

@@ -12,10 +12,9 @@ from .._common.arrays import Array, LabelsLike, LossName, Matrix, TablesLike, Ve
 from .._common.saved import COUNT, Saved
 from .._data.arrays import DataLike
 from .._data.border import require_memory
-from .._labels import labels_of
 from .._solver.weights import WeightsLike
 from . import _classifier_training as training
-from ._base import Self, require
+from ._base import Self
 from ._class_topics import LabeledSamples, in_memory, inputs_of_labels, with_view
 from ._docstrings import complete_docstring
 from ._members import ClassWeight
@@ -178,9 +177,7 @@ class FewLabelsClassifier(ReadoutPredictions):
     def _learn(
         self, X: Matrix, y: LabelsLike, *, X_weights: Any = None, side: Any = None, **weights: Any
     ) -> None:
-        require(self, X, y)
-        targets = labels_of(y, self.unlabeled)
-        targets.check_fit()
+        targets = self._labels_of_fit(X, y)
         labels = labels_for_training(targets, **weights)
         labels.require_two_classes()
         training.check_threshold(self.threshold)

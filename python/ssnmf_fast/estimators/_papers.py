@@ -93,9 +93,7 @@ class ConstrainedNMF(ReadoutPredictions):
 
         The first rows of P are those of the classes; each unlabeled sample has one of the others.
         """
-        require(self, X, y)
-        labels = ClassLabels(y, self.unlabeled)
-        labels.check_fit()
+        labels: ClassLabels = self._labels_of_fit(X, y, ClassLabels)
         free = ~labels.labeled
         groups = len(labels.classes) - 1 + np.cumsum(free)
         groups[labels.labeled] = labels.codes
@@ -361,9 +359,7 @@ class MarginNMF(ReadoutPredictions):
         check_option(self.features, "features", FEATURES)
         targets: Any = None
         if alpha is None or y is not None:
-            require(self, X, y)
-            targets = labels_of(y, self.unlabeled)
-            targets.check_fit()
+            targets = self._labels_of_fit(X, y)
         if alpha is None:
             C = check_real(self.C, "C")
             if C == 0:

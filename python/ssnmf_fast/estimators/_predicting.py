@@ -19,10 +19,10 @@ from .._data.arrays import DataLike
 from .._data.border import check_integer
 from .._data.csr_file import CsrFile
 from .._data.threads import one_blas_thread
-from .._labels import ClassLabels, Indicators
+from .._labels import ClassLabels, Indicators, labels_of
 from .._solver.weights import WeightsLike
 from .._topics import topic_shares
-from ._base import FactorizationBase, score_labeled
+from ._base import FactorizationBase, require, score_labeled
 from ._explanation import Explanation, explanation_of
 from ._members import fit_readout
 from ._readout import READOUT_ATTRIBUTES, LogisticReadout, Readout
@@ -117,6 +117,13 @@ class ReadoutPredictions(ClassifierMixin, FactorizationBase):
         tags.classifier_tags.poor_score = True
         tags.classifier_tags.multi_label = self._multi_label
         return tags
+
+    def _labels_of_fit(self, X: Matrix, y: LabelsLike, read: Any = labels_of) -> Any:
+        """Return labels of the samples of a fit; raise ValueError if there are none."""
+        require(self, X, y)
+        labels = read(y, self.unlabeled)
+        labels.check_fit()
+        return labels
 
     def _keep_predictions(
         self, X: Matrix, X_weights: WeightsLike, labels: TrainingLabels, classes: Array

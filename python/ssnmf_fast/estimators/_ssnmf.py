@@ -15,7 +15,7 @@ from .._common.text import short
 from .._common.warn import warn_user
 from .._data.arrays import DataLike
 from .._data.border import check_integer, check_option, check_real, require_finite, require_memory
-from .._labels import ClassLabels, Indicators, RealTargets, is_indicator, labels_of
+from .._labels import ClassLabels, Indicators, RealTargets, is_indicator
 from .._models.represent import represent
 from .._solver.starts import INITS
 from .._solver.weights import WeightsLike
@@ -122,10 +122,9 @@ class SSNMFClassifier(ReadoutPredictions, SupervisedBase):
 
     Notes
     -----
-    `y` in :meth:`fit` is an array of class labels (integers, strings or objects) or, for multiple
-    labels, an indicator matrix (n, k) of 0 and 1, dense or sparse.  A row that is all NaN (dense)
-    or all -1 is unlabeled; single NaN entries are missing.  Metrics of scikit-learn take -1 as a
-    class; see :func:`ssnmf_fast.metrics.labeled_scorer`.
+    `y` in :meth:`fit` holds class labels, or indicators of multiple labels, in the forms that
+    :class:`FewLabelsClassifier` describes.  Metrics of scikit-learn take -1 as a class; see
+    :func:`ssnmf_fast.metrics.labeled_scorer`.
 
     For samples on disk or with weights of entries, the logistic readout uses only topics.
 
@@ -165,9 +164,7 @@ class SSNMFClassifier(ReadoutPredictions, SupervisedBase):
     }
 
     def _learn(self, X: Matrix, y: LabelsLike, X_weights: WeightsLike = None, **given: Any) -> None:
-        require(self, X, y)
-        targets = labels_of(y, self.unlabeled)
-        targets.check_fit()
+        targets = self._labels_of_fit(X, y)
         samples = self._samples(X, X_weights, targets, **given)
         labels, k = samples.labels, len(targets.classes)
         labels.require_two_classes()
