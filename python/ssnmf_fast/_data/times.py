@@ -253,7 +253,11 @@ def _read_others(texts: list[str], name: str, known: str) -> Times:
 def _read_in(order: str, texts: list[str]) -> Array:
     """Return the times in texts of the form of the first; NaT for others."""
     import pandas
-    from pandas.tseries.api import guess_datetime_format
+
+    try:
+        from pandas.tseries.api import guess_datetime_format
+    except ImportError:  # before pandas 2.2
+        from pandas.core.tools.datetimes import guess_datetime_format
 
     day, year_first = order == "day", re.match(r"\d{4}", texts[0]) is not None
     # On the 10th, lest pandas warn of the order, in the morning, perhaps of a year that nanoseconds
