@@ -46,6 +46,7 @@ class WeightForm(ABC):
 
     separable = False  # of rank 1
     equal_rows = False  # whether all rows are the same
+    plain = False  # whether all weights are the same
     lists_few = False  # whether only entries of a sparse matrix have weights
     entries: Any
 
@@ -84,6 +85,12 @@ class WeightForm(ABC):
     def dense(self, rows: slice, G: Rows) -> Array:
         """Return the weights of some rows as an array, with a column for each row of G."""
 
+    def observed(self, n_rows: int, ones: Rows) -> Array:
+        """Return which rows have an entry with weight, by a G of ones."""
+        sums = np.zeros((n_rows, ones.shape[1]), dtype=ones.dtype)
+        self.power(0, sums, ones, Target(sums))
+        return np.asarray(sums[:, 0] > 0)
+
     def squares(self, F: Array, G: Rows) -> float:
         """Return sum V .* (F G^T)^2."""
         N = np.empty_like(F)
@@ -116,6 +123,10 @@ class Separable(WeightForm):
     @property
     def equal_rows(self) -> bool:  # type: ignore[override]
         return self.vectors[0] is None
+
+    @property
+    def plain(self) -> bool:  # type: ignore[override]
+        return all(vector is None for vector in self.vectors)
 
     def view(self, position: int) -> Separable:
         rest = self.vectors[:position] + self.vectors[position + 1 :]
@@ -249,6 +260,11 @@ class MissingEntries(WeightForm):
 
     def dense(self, rows: slice, G: Rows) -> Array:
         return self.present(np.arange(rows.start, rows.stop), G)
+
+    def observed(self, n_rows: int, ones: Rows) -> Array:
+        if not self.whole.plain:
+            return super().observed(n_rows, ones)
+        return np.asarray(np.diff(self.entries.parts()[0]) < ones.shape[0])
 
     def quadratic(self, G: Rows) -> Quadratic:
         part = self.whole.quadratic(G)

@@ -302,6 +302,8 @@ class Problem:
 
         With `title`, of the data with a last factor, data without any such entry are refused.
         """
+        if all(r.coefficient > 0 and r.term.form.plain for r in self.relations):
+            return
         seen = {name: np.zeros(len(F), dtype=bool) for name, F in self.factors.items()}
         for relation in self.relations:
             for name in relation.names:
@@ -360,13 +362,10 @@ class Problem:
 def observed_rows(view: TermView, factors: Factors, n_rows: int) -> Array:
     """Return which rows of a factor meet an entry with weight."""
     form = view.term.form
-    equal = form.separable and all(form.view(k).equal_rows for k in range(len(view.term.shape)))
-    if equal or view.map is not None:
+    if form.plain or view.map is not None:
         return np.ones(n_rows, dtype=bool)
     ones = {k: padded(np.ones((len(factors[k]), 1)), factors[k].dtype) for k in view.far}
-    sums = np.zeros((n_rows, ones[view.far[0]].shape[1]), dtype=factors[view.far[0]].dtype)
-    form.power(0, sums, view.G(Images(ones)), Target(sums))
-    return np.asarray(sums[:, 0] > 0)
+    return form.observed(n_rows, view.G(Images(ones)))
 
 
 def drifts(relations: Sequence[Relation], largest_of: Callable[[str], Array]) -> dict[str, Array]:
@@ -377,12 +376,13 @@ def drifts(relations: Sequence[Relation], largest_of: Callable[[str], Array]) ->
     largest = {name: largest_of(name) for name in (*first, *(far for _, far in rest))}
     sides = np.array([largest[name] for name in first])
     if len(first) == 2:  # labels of the rows are on the side of the columns
-        beside = [largest[far] for near, far in rest if near == first[0]]
-        sides[1] = np.max([sides[1], *beside], axis=0)
+        sides[1] = np.max([sides[1], *(largest[k] for near, k in rest if near == first[0])], axis=0)
     logs = np.log2(np.where(sides > 0, sides, 1.0))
     shifts = np.rint(logs.mean(axis=0) - logs).astype(np.int64)
     shifts[-1] = -shifts[:-1].sum(axis=0)
     shifts *= (sides > 0).all(axis=0) & (np.ptp(logs, axis=0) > _DRIFT)
+    if not shifts.any():
+        return {}
     exponents = dict(zip(first, shifts, strict=True))
     exponents |= {far: -exponents[near] for near, far in rest}
     most = np.max([*largest.values()], axis=0)
