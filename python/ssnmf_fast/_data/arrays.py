@@ -204,7 +204,8 @@ def to_native(array: Array, target: npt.DTypeLike | None = None) -> Array:
         with np.errstate(over="ignore"):
             return to_native(array).astype(target, copy=False)
     dtype = array.dtype.newbyteorder("=")
-    return np.require(array, np.float64 if dtype == np.float16 else dtype, "A")
+    wanted = np.float64 if dtype == np.float16 else dtype
+    return array.astype(wanted, copy=not array.flags.aligned)
 
 
 def read_csr(X: Matrix, name: str) -> sp.csr_array:

@@ -45,7 +45,7 @@ class Biases:
 
     def __init__(self, matrix: sp.csr_array, most: tuple[float, float] = BIAS_WEIGHTS) -> None:
         self._raw, self._most = matrix.data.astype(np.float64), most
-        self._places = entry_rows(matrix.indptr), matrix.indices
+        self._places = entry_rows(matrix.indptr), matrix.indices.astype(np.intp, copy=False)
         self._counts = [
             np.bincount(places, minlength=length)
             for places, length in zip(self._places, matrix.shape, strict=True)
