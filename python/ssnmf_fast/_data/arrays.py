@@ -204,8 +204,7 @@ def to_native(array: Array, target: npt.DTypeLike | None = None) -> Array:
         with np.errstate(over="ignore"):
             return to_native(array).astype(target, copy=False)
     dtype = array.dtype.newbyteorder("=")
-    wanted = np.float64 if dtype == np.float16 else dtype
-    return array.astype(wanted, copy=not array.flags.aligned)
+    return array.astype(np.float64 if dtype == np.float16 else dtype, copy=not array.flags.aligned)
 
 
 def read_csr(X: Matrix, name: str) -> sp.csr_array:

@@ -361,11 +361,10 @@ class Problem:
 
 def observed_rows(view: TermView, factors: Factors, n_rows: int) -> Array:
     """Return which rows of a factor meet an entry with weight."""
-    form = view.term.form
-    if form.plain or view.map is not None:
+    if view.term.form.plain or view.map is not None:
         return np.ones(n_rows, dtype=bool)
     ones = {k: padded(np.ones((len(factors[k]), 1)), factors[k].dtype) for k in view.far}
-    return form.observed(n_rows, view.G(Images(ones)))
+    return view.term.form.observed(n_rows, view.G(Images(ones)))
 
 
 def drifts(relations: Sequence[Relation], largest_of: Callable[[str], Array]) -> dict[str, Array]:
