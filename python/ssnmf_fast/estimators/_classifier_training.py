@@ -30,6 +30,7 @@ _NEIGHBORS_SHARE = 0.25  # in the first predictions
 _MANY_KNOWN = 0.5  # share of labeled samples from which the others do not help
 _LEFT_OUT, _MOST_LEFT_OUT = 3, 0.2  # unlabeled samples of a fold: for each label, share of all
 _PRIOR_OF_TABLE = 0.3  # all members that see X together have 1; a table of noise does no harm
+_MOST_TEMPERED = 2000  # unlabeled samples by which probabilities are tempered
 _CHANCE = 0.01  # level of the test whether a table predicts better than the largest class
 # Samples in trials by the number of folds, unless more are labeled.  Topics improve with the number
 # of samples, so smaller trials would underestimate them.
@@ -195,7 +196,7 @@ def calibrated(
 ) -> tuple[LogisticReadout, committee.Validation]:
     """Return the readout and the validation, with the class shares that predictions assume."""
     weights, shares = validation.weights, validation.shares
-    labels, view = samples.labels, samples.view
+    labels, view, threads = samples.labels, samples.view, samples.options["n_threads"]
     k = len(shares)
     linear, votes = Linear(np.zeros(k)), None
     for name, member in trained.members.items():
@@ -209,9 +210,18 @@ def calibrated(
     if plan.estimates and validation.others[1].any():
         hidden = validation.logits, validation.truth, validation.others
         shares = committee.estimate_shares(*hidden, labels.prior())
-    readout = validation.calibrate(readout)
+    readout, validation = validation.calibrate(readout), replace(validation, shares=shares)
     shift = committee.log_ratio(shares, labels.prior())
-    return replace(readout, offsets=readout.offsets + shift), replace(validation, shares=shares)
+    readout = replace(readout, offsets=readout.offsets + shift)
+    if plan.estimates and validation.others[1].any():
+        rng, rest = np.random.default_rng(samples.seed), np.flatnonzero(~labels.known)
+        rows = np.zeros(len(view), dtype=bool)
+        rows[rng.permutation(rest)[:_MOST_TEMPERED]] = True
+        seen = replace(view[rows], shares=samples.shares(trained.fit.A, rows))
+        of_members = ((weights[name], one) for name, one in trained.members.items())
+        sums = sum(weight * one.logits(seen, threads) for weight, one in of_members)
+        readout = validation.temper(readout, sums)
+    return readout, validation
 
 
 def _table_logits_for_self_training(

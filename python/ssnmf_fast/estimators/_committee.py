@@ -21,11 +21,14 @@ from ._readout import LogisticReadout
 from ._training_data import TrainingLabels
 
 LEAST_PER_CLASS = 3  # labeled samples per class, on average, for validation
-_FOUR_FOLDS, _ONE_FOLD = 60, 400  # four folds for fewer than 60 labels, one for 400 or more
+_FOUR_FOLDS, _ONE_FOLD = 60, 1000  # four folds for fewer than 60 labels, one for 1000 or more
 _MOST_VALIDATED = 1000
-_PULL = 4.0  # of a weight to its prior, per class
+_PULL, _FEW_HIDDEN = 4.0, 20  # of a weight to its prior, per class; less for more hidden labels
 _TEMPERATURES = np.geomspace(0.01, 3.0, 40)
 _SMALLEST_WEIGHT = 0.01  # of a member that is kept
+_AS_MANY = 150  # hidden labels that correct an estimate by probabilities by one half
+_LEARNING = 0.1  # power of the number of labels with which errors fall
+_TEMPERED = np.geomspace(0.3, 1.0, 25)  # factors of slopes
 _INDEPENDENT = 0.75  # share of validated samples that count, as the fits of folds share labels
 _FEW_POSITIVE = 10.0  # positive samples at which a label's threshold counts as much as the common
 _SLOPES = (0.2, 1.5)  # of a calibration; validation of few labels may look too good
@@ -75,7 +78,8 @@ def fit_weights(
         return dict(prior)
     scales = {name: temperature(each, truth) for name, each in logits.items()}
     each = np.stack([scales[name] * logits[name] for name in prior])
-    start, pull = np.array(list(prior.values())), _PULL * truth.n_outcomes
+    few = min(1.0, _FEW_HIDDEN / max(1, truth.known.sum()))
+    start, pull = np.array(list(prior.values())), _PULL * few * truth.n_outcomes
 
     def objective(weights: Array) -> tuple[float, Array]:
         loss, gradient = truth.loss(np.tensordot(weights, each, 1))
@@ -117,7 +121,10 @@ class Validation:
 
     def calibrated(self, readout: LogisticReadout) -> Array:
         """Return calibrated probabilities of the validated samples, (m, k)."""
-        return probabilities(self.logits * readout.slopes + readout.offsets, self.labels.several)
+        several, slopes = self.labels.several, readout.slopes
+        if not several:  # the fit has not seen these samples: not tempered
+            slopes = calibration(self.logits, self.truth)[0]
+        return probabilities(self.logits * slopes + readout.offsets, several)
 
     def attributes(self, readout: LogisticReadout, samples: LabeledSamples) -> dict[str, Any]:
         """Return the fitted attributes of an estimator that describe the validation."""
@@ -155,7 +162,7 @@ class Validation:
     @cached_property
     def accuracy(self) -> tuple[float, float, float]:
         """Accuracy and its 95 % interval (Wilson's); NaN without validation."""
-        truth, labels = self.truth, self.labels
+        truth, labels, others = self.truth, self.labels, self.others
         weight, of_class = truth.weight, np.ones(len(self.logits))
         if labels.several:
             right = (self.guesses == truth.members).all(axis=1)
@@ -163,20 +170,38 @@ class Validation:
         elif len(self.logits):  # each class counts by its share
             shift, codes = log_ratio(self.shares, labels.prior()), truth.codes
             slope, _ = calibration(self.logits, truth)
-            right = (slope * self.logits + shift).argmax(axis=1) == codes
+            old, new = (probabilities(slope * z + shift, False) for z in (self.logits, others[0]))
+            right = old.argmax(axis=1) == codes
             of_class = self.shares[codes] / np.bincount(codes, weight)[codes]
         if not weight.any():
             return float("nan"), float("nan"), float("nan")
-        accuracy = float(np.average(right, weights=of_class * weight))
-        sizes = np.bincount(self.folds[self.folds >= 0], truth.weight)
+        counted = of_class * weight
+        accuracy = float(np.average(right, weights=counted))
         # The number of samples with equal weights that would give the same variance.
-        equal = (of_class * weight).sum() ** 2 / (of_class**2 * weight).sum()
+        equal = counted.sum() ** 2 / (of_class * counted).sum()
+        sizes = np.bincount(self.folds[self.folds >= 0], truth.weight)
+        seen = 1 - float(sizes.mean()) / float(labels.weight[labels.known].sum())
+        if not labels.several and others[1].any():
+            # Probabilities of many unlabeled samples vary less than hits among a few labeled ones,
+            # which correct them.  The fit to all labels is a little better than those of the folds.
+            wrong = np.average(1 - new.max(axis=1), weights=others[1])
+            error = np.average(old.max(axis=1) - right, weights=counted)
+            wrong += equal / (equal + _AS_MANY) * error
+            accuracy = 1 - min(max(float(wrong), 0.0), 1.0) * seen**_LEARNING
         count = max(1, round(_INDEPENDENT * equal))
         wilson = binomtest(round(accuracy * count), count).proportion_ci(method="wilson")
-        # The fit to all labels may be better than those of the folds: its error rate is assumed to
-        # be at least theirs times the root of the share of labels that they see.
-        seen = 1 - float(sizes.mean()) / float(labels.weight[labels.known].sum())
+        # At best the error rate falls with the root of the number of labels.
         return accuracy, float(wilson.low), float(1 - (1 - wilson.high) * np.sqrt(seen))
+
+    def temper(self, readout: LogisticReadout, logits: Array) -> LogisticReadout:
+        """Return a readout that is, on unlabeled samples of the fit, as sure as it is right.
+
+        The fit has seen these samples, of which `logits` are not calibrated.
+        """
+        shift, tempered = readout.offsets, readout.slopes * _TEMPERED[:, None]
+        sure = [probabilities(each * logits + shift, False).max(axis=1).mean() for each in tempered]
+        best = np.argmin(np.abs(np.array(sure) - self.accuracy[0]))
+        return replace(readout, slopes=tempered[best])
 
     def warn_if_poor(self) -> None:
         """Warn if always predicting the largest class would be better."""
