@@ -5,6 +5,7 @@ The files come from $SSNMF_FAST_DATA; digits come with scikit-learn.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -108,6 +109,20 @@ def _short_texts(name: str) -> tuple[list[str], Array]:
     return [texts[i]["text"] for i in rows], np.array([texts[i]["label"] for i in rows])
 
 
+def _first_lines(texts: list[str], y: Array) -> tuple[list[str], Array]:
+    """Keep the titles of texts."""
+    return [text.split("\n")[0] for text in texts], y
+
+
+def _subjects() -> tuple[list[str], Array]:
+    """Subjects of posts, and their groups."""
+    posts = [
+        (re.search(r"(?m)^Subject: (?:Re: )*(.+)$", text), group) for text, group in read_posts()
+    ]
+    found = [(subject[1], group) for subject, group in posts if subject]
+    return [subject for subject, _ in found], np.array([group for _, group in found])
+
+
 def _uneven(texts: list[str], y: Array) -> tuple[list[str], Array]:
     """Keep of the first class all samples, of the second half of them, of the third a third..."""
     places = np.unique(y, return_inverse=True)[1]
@@ -124,6 +139,10 @@ _TEXTS: dict[str, Callable[[], tuple[list[str], Array]]] = {
     "BBC": _articles,
     "Reuters 10": lambda: _largest_topics(10),
     "Reuters 30": lambda: _largest_topics(30),
+    "Reuters 27": lambda: _largest_topics(27),
+    "Reuters 27 titles": lambda: _first_lines(*_largest_topics(27)),
+    "BBC titles": lambda: _first_lines(*_articles()),
+    "20 newsgroups subjects": _subjects,
     "20 newsgroups uneven": lambda: _uneven(*_posts()),
     **{name: lambda name=name: _short_texts(name) for name in SHORT_SETS},
     "comp groups": lambda: _posts(COMPUTER_GROUPS),
@@ -134,7 +153,11 @@ _TEXTS: dict[str, Callable[[], tuple[list[str], Array]]] = {
 }
 TEXT_SETS = ("5 newsgroups", "20 newsgroups", "BBC", "Reuters 10")
 CLOSE_SETS = ("comp groups", "religion groups", "earn or acq")
-DESIGN_SETS = ("BBC", "Reuters 10", "20 newsgroups", "20 newsgroups uneven", *SHORT_SETS, "digits")
+DESIGN_SETS = (
+    *("earn or acq", "religion groups", "DBLP", "BBC", "BBC titles", "TREC", "SearchSnippets"),
+    *("Reuters 10", "20 newsgroups", "20 newsgroups uneven", "20 newsgroups subjects"),
+    *("StackOverflow", "Reuters 27", "Reuters 27 titles", "digits"),
+)
 IMAGE_SETS = ("digits", "MNIST")
 SEVERAL_SETS = ("Reuters all", "aviation", "PubMed")
 # With headers, footers and quotes, and with rare topics: of trees of labels only.

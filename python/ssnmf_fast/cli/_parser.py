@@ -227,8 +227,8 @@ _FIT = f"""fit a text table or a matrix; write model, tables and a report
 ---
 Learn topics from DATA, guided by the labels of some samples.
 With --labels and nothing else, several classifiers are weighted by cross-validation,
-and the expected accuracy is printed, with that of LinearSVC; both need three labels
-per class.
+and the expected accuracy is printed, with that of LinearSVC; both need two or
+three labels per class.
 
   ssnmf-fast fit posts.csv --text body --labels topic
 ---{_DATA}

@@ -20,7 +20,8 @@ from ._members import probabilities
 from ._readout import LogisticReadout
 from ._training_data import TrainingLabels
 
-LEAST_PER_CLASS = 3  # labeled samples per class, on average, for validation
+_LEAST_LABELS = 16  # for validation with fewer than three labels per class, on average
+_UNVALIDATED = 0.5  # slope: fits to so few labels are too sure
 _FOUR_FOLDS, _ONE_FOLD = 60, 1000  # four folds for fewer than 60 labels, one for 1000 or more
 _MOST_VALIDATED = 1000
 _PULL, _FEW_HIDDEN = 4.0, 20  # of a weight to its prior, per class; less for more hidden labels
@@ -37,13 +38,19 @@ _SIZES = [(0.0, 0.9), *((size, 0.02) for size in (0.01, 0.03, 0.1, 0.3, 1.0))]
 _LEAST_SHARE = 1e-4
 
 
+def least_labels(n_classes: int) -> int:
+    """Return the number of labeled samples from which there is validation."""
+    k = max(n_classes, 2)
+    return max(2 * k, min(3 * k, _LEAST_LABELS))
+
+
 def folds_of(labels: TrainingLabels, seed: int) -> Array:
     """Return the fold in which each label is hidden, (n,); -1 for never, as with few labels."""
     rows = np.flatnonzero(labels.known)
     counts = labels.counts
     occurring = counts[counts > 0]
     folds = np.full(len(labels.members), -1)
-    if len(rows) < LEAST_PER_CLASS * max(len(occurring), 2):
+    if len(rows) < least_labels(len(occurring)):
         return folds
     rows = np.random.default_rng(seed).permutation(rows)
     if labels.several:
@@ -51,7 +58,7 @@ def folds_of(labels: TrainingLabels, seed: int) -> Array:
     else:  # each class is spread over the folds; the only sample of a class is never hidden
         order = rows[np.argsort(labels.codes[rows], kind="stable")]
         order = order[counts[labels.codes[order]] > 1]
-    if len(order) < 2 * LEAST_PER_CLASS:
+    if len(order) < least_labels(2):
         return folds
     numbers = np.arange(len(order)) % (4 if len(order) < _FOUR_FOLDS else 3)
     if len(order) >= _ONE_FOLD:  # one fit is enough then
@@ -216,9 +223,11 @@ class Validation:
 
     def calibrate(self, readout: LogisticReadout) -> LogisticReadout:
         """Return a readout whose probabilities are calibrated by the validation."""
-        if not len(self.logits):
+        k, (slope, offset) = len(readout.intercepts), (_UNVALIDATED, 0.0)
+        if len(self.logits):
+            slope, offset = calibration(self.logits, self.truth)
+        elif self.labels.several:
             return readout
-        k, (slope, offset) = len(readout.intercepts), calibration(self.logits, self.truth)
         readout = replace(readout, slopes=np.full(k, slope), offsets=np.full(k, offset))
         if self.labels.several:
             thresholds = _thresholds(self.truth, self.calibrated(readout))

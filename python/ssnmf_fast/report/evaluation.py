@@ -286,12 +286,11 @@ def predict_simply(X: Any, labels: Array, known: Array, folds: Array) -> dict[st
 
 def explain_no_estimate(model: Any, n_labeled: int, n_classes: int) -> str:
     """Return why the accuracy cannot be estimated, and what to do."""
-    from ..estimators._committee import LEAST_PER_CLASS
+    from ..estimators._committee import least_labels
 
     if hasattr(model, "validation_folds_"):  # the fit would have validated, with more labels
-        needed = max(LEAST_PER_CLASS * max(n_classes, 2), n_labeled + 1)
+        needed = max(least_labels(n_classes), n_labeled + 1)
         few = f"too few labels, {n_labeled} of {n_classes} classes"
-        wanted = f"about {needed}, {LEAST_PER_CLASS} per class on average"
-        return f"the accuracy cannot be estimated from {few}; expected {wanted}"
+        return f"the accuracy cannot be estimated from {few}; expected about {needed}"
     size = "--test-size sets their share, and every class needs several labels"
     return f"the accuracy is not known because no labeled sample was held out; {size}"

@@ -9,6 +9,7 @@ import numpy as np
 from .._common.arrays import Array
 
 _QUANTILE = 1.96  # of the normal distribution, for 95 %
+_INDEPENDENT = 0.75  # share of validated samples that count, as the fits of folds share labels
 
 
 class ClassShare(NamedTuple):
@@ -28,21 +29,30 @@ def shares_of_classes(
     """Return the share of each class in some samples, in the order of ``model.classes_``.
 
     `labels` and `predicted` are indicators, (n, k); `known` marks labeled and `chosen` the counted
-    samples, (n,).  Mean probabilities of unlabeled samples are corrected by the errors in the
-    validation.  NaN as ends without validation.
+    samples, (n,).  Mean probabilities of unlabeled samples are corrected by the mean error of those
+    that were validated.  The ends count the errors of both, and half of the difference between the
+    class shares of labels and of samples that the model assumes; NaN without validation.
     """
     new, old = chosen & ~known, chosen & known
     folds = getattr(model, "validation_folds_", np.full(len(known), -1))
     total, part = max(int(chosen.sum()), 1), int(new.sum())
     sums = labels[old].sum(axis=0) + proba[new].sum(axis=0)
-    ends = np.full((2, proba.shape[1]), np.nan)
-    hidden = (folds >= 0) & known
-    if hidden.sum() > 1 or not part:
+    ends, hidden = np.full((2, proba.shape[1]), np.nan), (folds >= 0) & known
+    if not part:
+        ends = np.array([sums, sums])
+    elif hidden.sum() > 1:
+        weight, moved = np.ones(int(hidden.sum())), np.zeros(len(sums))
+        if not model.multilabel_:  # each class counts by its share
+            counts = labels[hidden].sum(axis=0)
+            weight = labels[hidden] @ (model.class_prior_ / np.maximum(counts, 1))
+            moved = (model.class_prior_ - labels[known].mean(axis=0)) / 2
+        weight /= weight.sum()
         errors = labels[hidden] - model.validation_proba_[hidden]
-        sums = sums + part * errors.mean(axis=0)
-        spread = part**2 * errors.var(axis=0) / len(errors)
-        spread = np.sqrt(spread + (proba[new] * (1 - proba[new])).sum(axis=0))
-        ends = np.array([sums - _QUANTILE * spread, sums + _QUANTILE * spread])
+        mean = weight @ errors
+        variance = weight**2 @ (errors - mean) ** 2 / _INDEPENDENT + moved**2
+        variance = part**2 * variance + (proba[new] * (1 - proba[new])).sum(axis=0)
+        sums = sums + part * mean
+        ends = sums + _QUANTILE * np.sqrt(variance) * np.array([[-1], [1]])
     shares, (low, high) = np.clip(sums / total, 0, 1), np.clip(ends / total, 0, 1)
     counts = labels[old].sum(axis=0), predicted[new].sum(axis=0)
     rows = zip(map(str, model.classes_), *counts, shares, low, high, strict=True)
