@@ -167,6 +167,7 @@ def measure(options: Options, method: str, kind: str, number: int) -> Record:
     record: Record = {"rank": rank, "seconds": perf_counter() - begin}
     if isinstance(found, sf.results.RankChoice):
         record["scores"] = found.scores.tolist()
+        record |= {name: values.tolist() for name, values in found.measures.items()}
         found = found.rank
     say(f"{method}, {kind}, rank {rank}: {found} in {record['seconds']:.1f} s")
     return record | {"found": int(found)}

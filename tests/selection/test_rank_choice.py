@@ -140,12 +140,42 @@ class TestStability:
         assert found.rank == RANK
         assert found.scores.shape == (4, 1)
         assert found.larger_is_better
-        scores = np.array([[1.0], [0.95], [0.5]])
-        made = [
-            sf.results.RankChoice.by_rule((2, 3, 4), scores, "stability", r)
-            for r in ("near-best", "best")
-        ]
-        assert [one.rank for one in made] == [3, 2]
+        rows = found.to_rows()
+        assert all(0 <= row["weakest"] <= row["mean"] <= 1 for row in rows)
+        assert rows[RANK - 2]["weakest"] > 0.9 > rows[-1]["weakest"]
+        assert rows[RANK - 2]["spread"] < 0.1 < rows[-1]["spread"]
+
+    @pytest.mark.parametrize(
+        ("weakest", "spread", "expected"),
+        [
+            ([0.998, 0.995, 0.996, 0.42, 0.7], 0.15, 4),  # none across a valley that is less stable
+            ([0.999, 0.4, 0.998, 0.3, 0.2], 0.15, 4),  # a coarse structure is stable too
+            ([0.95, 0.8, 0.6, 0.4, 0.2], 0.01, 2),
+            ([0.95, 0.8, 0.6, 0.4, 0.2], 0.2, 3),
+            ([0.999, 0.996, 0.995, 0.98, 0.99], 1e-4, 6),  # all agree: rounding decides nothing
+            ([0.3, 0.2, 0.2, 0.2, 0.2], 0.25, 2),  # starts disagree
+            ([-0.1, -0.2, -0.3, -0.1, -0.2], 0.3, 5),
+            ([0.0, 0.0, 0.0, 0.0, 0.0], 0.0, 6),
+            ([0.99], 0.0, 2),
+        ],
+    )
+    def test_rule(self, weakest: list[float], spread: float, expected: int) -> None:
+        low = np.array(weakest)[:, None]
+        scores, ranks = low / 10 + 0.9, tuple(range(2, 2 + len(low)))  # means hide the weakest
+        measures = {"spread": np.full(low.shape, spread), "weakest": low}
+        make = sf.results.RankChoice.by_rule
+        found = make(ranks, scores, "stability", "near-best", measures=measures)
+        assert found.rank == expected
+        assert make(ranks, scores, "stability", "best").rank == ranks[int(low.argmax())]
+        gaps = make(
+            tuple(5 * r for r in ranks), scores, "stability", "near-best", measures=measures
+        )
+        assert gaps.rank == 5 * expected
+
+    def test_tensors_take_the_score_for_the_weakest(self) -> None:
+        scores, measures = np.array([[1.0], [0.9], [0.5]]), {"spread": np.full((3, 1), 0.15)}
+        rule = "stability", "near-best"
+        assert sf.results.RankChoice.by_rule((2, 3, 4), scores, *rule, measures=measures).rank == 3
 
     def test_one_start(self) -> None:
         with pytest.raises(ValueError, match="ranks and n_starts of at least 2; got 2 and 1"):

@@ -37,7 +37,7 @@ def test_planted_ranks_of_dense_and_sparse_tensors(criterion: str, loss: str) ->
     assert dense.scores.shape == (4, 3 if criterion == "held-out" else 1)
     assert dense.criterion == criterion
     assert dense.larger_is_better == (criterion != "held-out")
-    assert not dense.measures
+    assert [*dense.measures] == ["spread"] * (criterion == "stability")
     np.testing.assert_allclose(dense.means[:RANK], sparse.means[:RANK], rtol=0.01)
 
 

@@ -27,9 +27,9 @@ CRITERIA = {
     "stability": ("stability", True, False),
     "corcondia": ("core consistency (%)", True, False),
 }
-# Tolerance of "near-best" if few components have good scores anyway: for a silhouette or a factor
-# match score, and for a core consistency in percent.
-_TOLERANCE = {"stability": 0.1, "corcondia": 10.0}
+# The largest rank is taken if few components have good scores anyway, with a tolerance: a core
+# consistency in percent, or a share of the stability; the spread of starts may be larger.
+_TOLERANCE = {"stability": 0.05, "corcondia": 10.0}
 _FEW = 3  # topics or fewer have to be tried to say that there are none
 _PLATEAU = 0.5  # a curve is flat if more of the ranks are within a standard error of the best
 
@@ -53,7 +53,8 @@ class RankChoice:
         The arguments of :func:`choose_rank`.
     measures : dict of str to ndarray, shapes (ranks, splits)
         Other measures: "perplexity" of held-out counts for the Kullback-Leibler loss, and
-        "label_score" of held-out labels.
+        "label_score" of held-out labels.  For "stability" that of the "weakest" component, and the
+        "spread" of all: the standard deviation of their silhouettes, or of the pairs of starts.
     low, high : int or None
         For "words" the range of suitable ranks, both 1 if there are no topics; otherwise None.
     recurring : int or None
@@ -91,8 +92,12 @@ class RankChoice:
         made = cls(ranks[0], ranks, scores, criterion, rule, **others)
         losses, place = made._losses, made._best
         if rule == "near-best":
-            error = np.nan_to_num(made.standard_errors[place])
-            near = losses <= losses[place] + _TOLERANCE.get(criterion, error)
+            tolerance = _TOLERANCE.get(criterion, np.nan_to_num(made.standard_errors[place]))
+            if criterion == "stability":  # a rank fails by a single component that starts miss
+                spread = np.sqrt(np.mean(made.measures["spread"] ** 2))
+                losses = -made.measures.get("weakest", scores)[:, 0]
+                tolerance = max(tolerance, spread) * max(-losses.min(), 0)
+            near = losses <= losses.min() + tolerance
             place = np.flatnonzero(near)[-1 if criterion in _TOLERANCE else 0]
         return replace(made, rank=ranks[place])
 

@@ -73,16 +73,17 @@ class Search:
         fits = run_side_by_side(tasks, jobs, threads)
         return ([next(fits) for _ in seeds] for _ in ranks)
 
-    def by_rank(self, scores: Iterable[float], name: str) -> Array:
-        """Return the scores of the ranks as a column, and show progress."""
-        found: list[float] = []
+    def by_rank(self, scores: Iterable[tuple[float, ...]], name: str) -> dict[str, Array]:
+        """Return the scores of the ranks, then their measures, as columns; show progress."""
+        found: list[tuple[float, ...]] = []
         shown = self.verbose, len(self.ranks), "choose_rank", name, "rank"
         with verbose_progress(*shown) as progress:
             for score in scores:
                 found.append(score)
                 if progress is not None:
-                    progress(FitState(len(found), score))
-        return np.array(found)[:, None]
+                    progress(FitState(len(found), score[0]))
+        columns = np.array(found).T[:, :, None]
+        return dict(zip(("error", "spread", "weakest"), columns, strict=False))
 
 
 def _far_from_best(errors: Array) -> Array:
@@ -119,37 +120,42 @@ def bounds(
 
 def stabilities(
     X: TensorLike, X_weights: WeightsLike, fits: Fits, search: Search, rng: Generator
-) -> Array:
-    """Return the mean silhouettes of the components of all starts, (ranks, 1)."""
+) -> dict[str, Array]:
+    """Return mean and spread of the silhouettes of components, and the mean of the weakest one."""
     clean = CleanMatrix(check_data(X, resolve_threads(search.n_threads)))
     of_clusters, *seeds = draw_seeds(rng, search.n_starts + 1)
     settings = {name: fits.settings[name] for name in ("loss", "max_iter", "tol")}
     settings |= {"X_weights": X_weights, "init": "random"}
     settings |= {"n_jobs": search.n_jobs, "n_threads": search.n_threads}
 
-    def silhouette(rank: int) -> float:
+    def silhouettes(rank: int) -> tuple[float, float, float]:
         starts = fit_starts(clean, seeds, n_components=rank, **settings)
         spectra = unit_rows(np.concatenate([start.A for start in starts]))
         spectra = spectra[spectra.any(axis=1)]  # components may be zero
         if not len(spectra):
-            return 0.0
+            return 0.0, 0.0, 0.0
         with limited_openmp(1):
-            _, found = clusters_of(spectra, euclidean_distances(spectra), rank, of_clusters)
-        return float(np.nan_to_num(found).mean())
+            labels, found = clusters_of(spectra, euclidean_distances(spectra), rank, of_clusters)
+        found, sizes = np.nan_to_num(found), np.bincount(labels, minlength=rank)
+        weakest = (np.bincount(labels, found, minlength=rank) / np.maximum(sizes, 1)).min()
+        return float(found.mean()), float(found.std()), float(weakest)
 
-    return search.by_rank(map(silhouette, search.ranks), "stability")
+    return search.by_rank(map(silhouettes, search.ranks), "stability")
 
 
-def tensor_scores(criterion: str, data: Data, fits: Fits, search: Search, rng: Generator) -> Array:
-    """Return the agreement of starts, or the core consistency of the best one, (ranks, 1)."""
+def tensor_scores(
+    criterion: str, data: Data, fits: Fits, search: Search, rng: Generator
+) -> dict[str, Array]:
+    """Return the agreement of starts and its spread, or the core consistency of the best one."""
 
-    def agreement(several: list[Fit]) -> float:
+    def agreement(several: list[Fit]) -> tuple[float, float]:
         # The mean would depend on the number of poor optima.
-        return float(np.median([factor_match_score(A, B) for A, B in combinations(several, 2)]))
+        found = [factor_match_score(A, B) for A, B in combinations(several, 2)]
+        return float(np.median(found)), float(np.std(found))
 
-    def consistency(several: list[Fit]) -> float:
+    def consistency(several: list[Fit]) -> tuple[float]:
         best = min(several, key=lambda fit: fit.objective)
-        return float(np.nan_to_num(core_consistency(best, data.X)))
+        return (float(np.nan_to_num(core_consistency(best, data.X))),)
 
     every = search.starts(partial(fits.fit, data.X, data.weights, None), search.ranks, rng)
     if criterion == "stability":

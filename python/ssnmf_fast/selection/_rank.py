@@ -142,9 +142,11 @@ def choose_rank(
 
     *stability*: components of `n_starts` fits to all data are clustered as in :func:`consensus`;
     their mean silhouette measures how well the starts agree.  Small numbers of components are
-    nearly always stable, so "near-best" takes the largest rank whose silhouette is at most 0.1
-    below the best.  For tensors, the score is the median
-    :func:`~ssnmf_fast.metrics.factor_match_score` of pairs of random starts.
+    often stable, so "near-best" takes the largest rank whose weakest cluster has a mean silhouette
+    within a tolerance of the best: that share of it which is the standard deviation of silhouettes,
+    over all ranks, and at least 0.05.  For tensors, the median
+    :func:`~ssnmf_fast.metrics.factor_match_score` of pairs of random starts is the score, also of
+    the weakest; the standard deviation is that of the pairs.
 
     *corcondia*: the :func:`~ssnmf_fast.metrics.core_consistency` of the best of `n_starts` fits to
     all data [3]_, in percent.  It is about 100 for one component, so "near-best" takes the largest
@@ -214,14 +216,14 @@ def choose_rank(
         return RankChoice.by_rule(tried, scores, criterion, rule, best_model=best)
     fits = Fits(estimator, tensor, criterion == "stability", **settings)
     if criterion == "stability" and not tensor:
-        scores = stabilities(X, X_weights, fits, search, rng)
-        return RankChoice.by_rule(tried, scores, criterion, rule)
+        found = stabilities(X, X_weights, fits, search, rng)
+        return RankChoice.by_rule(tried, found.pop("error"), criterion, rule, measures=found)
     data = Data(X, X_weights, threads, tensor)
     if criterion == "held-out":
         every = splits(data, y, fits, share, bool(mask_zeros), rng)
         found = search.held_out(islice(every, n_splits), rng)
     else:
-        found = {"error": tensor_scores(criterion, data, fits, search, rng)}
+        found = tensor_scores(criterion, data, fits, search, rng)
     return RankChoice.by_rule(tried, found.pop("error"), criterion, rule, measures=found)
 
 
