@@ -18,14 +18,12 @@ import scipy.sparse as sp
 from .. import estimators, metrics, results
 from .._common.arrays import Array
 from .._data.times import Times
-from .._labels import means_missing
 from .._topics import amounts, topic_shares
 from ..report.evaluation import Evaluation, Measure, evaluate, name_classes
 from ._labels import Mask, SampleLabels, read_seeds, warn_of_labels
 from ._read import UsageError, find_source, refuse, warn
 from ._text import Vectorizer
 
-_LONGEST_MARK = 40  # characters of a text that stands for "no answer"
 _REASONS = {"empty text": "empty", "no known word": "without a known word"}
 _NO_WORDS = "texts are empty or have no known word"
 Ids = tuple[str, Sequence[Any]]  # name of the column, and the id of every sample
@@ -51,10 +49,9 @@ class Data:
         filled = np.diff(X.indptr) if sp.issparse(X) else np.nan_to_num(X).any(axis=1)
         if self.texts is None:
             return ["" if known else "no data" for known in filled]
-        marks = (len(text) <= _LONGEST_MARK and means_missing(text) for text in self.texts)
-        pairs = zip(marks, filled, strict=True)
         empty, unknown = _REASONS
-        return [empty if no else "" if known else unknown for no, known in pairs]
+        pairs = zip(self.texts, filled, strict=True)
+        return ["" if known else unknown if text else empty for text, known in pairs]
 
     @cached_property
     def odd_texts(self) -> dict[str, int]:

@@ -14,6 +14,7 @@ import scipy.sparse as sp
 
 from .._common.optional import WORDS_HINT, require_package
 from .._common.text import nfc
+from .._labels import means_missing
 from .._persist.texts import read_vectorizer, strip_markup, word_pattern
 from ._read import (
     MATRIX_HINT,
@@ -50,6 +51,7 @@ _LANGUAGES = dict(
     )
 )
 _SOME = 0.05  # share of the texts
+_LONGEST_MARK = 40  # characters of a text that stands for "no answer"
 
 
 class Vectorizer(NamedTuple):
@@ -155,9 +157,10 @@ def find_text_column(table: Table, name: str | None, *taken: str | None) -> str:
 
 
 def read_texts(table: Table, column: str, *, keep_markup: bool) -> list[str]:
-    """Return the texts of a column in the form NFC of Unicode; a missing one is empty."""
+    """Return the texts of a column in the form NFC of Unicode; "" for none, such as "n/a"."""
     texts = ["" if value is None else str(value) for value in table.column(column)]
-    return [str(nfc(text if keep_markup else strip_markup(text))) for text in texts]
+    texts = [str(nfc(text if keep_markup else strip_markup(text))) for text in texts]
+    return ["" if len(text) <= _LONGEST_MARK and means_missing(text) else text for text in texts]
 
 
 def find_ids(table: Table, name: str | None, *others: str | None) -> tuple[str, list[Any]] | None:
