@@ -26,6 +26,8 @@ _VARIANT = re.compile("[\ufe00-\ufe0f]")
 _LIST = re.compile(r"\s*(?:\[\s*['\"].*['\"]\s*\]|\{\s*['\"].*\})\s*", re.DOTALL)
 _BRACKETS = {"[": "]", "(": ")", "{": "}", "<": ">"}
 _NUMBER = re.compile(r"([+-]?)0*(\d+)(?:\.0*|,0{1,2})?")
+_CODE = re.compile(r"0|-?(?:9+|8{2,})|9+8")  # of "not coded" in tables
+_OF_MOST = "which looks like a missing label, as most samples have it"
 # Labels are joined by marks if some part is in other labels, too, or all parts are.
 _MARKS = dict.fromkeys((";", "|", ",", "#", "\n", "\t", "\uff0c", "\uff1b", "\u3001"), any)
 _MARKS |= dict.fromkeys(("+", "&"), all)  # "/" marks levels of a tree
@@ -82,6 +84,10 @@ def doubts(counts: Mapping[Any, int], known: Iterable[Any] = ()) -> Iterator[tup
         if means_missing(text):
             wrong = f"the class {short(text)}, which looks like a missing label"
             yield "missing", wrong, text
+    half = sum(counts.values()) / 2
+    for label in [label for label, count in counts.items() if count > half]:
+        if _is_code(label, counts):
+            yield "missing", f"the class {short(label)}, {_OF_MOST}", label
     lists = [text for text in texts if parse_list(text) is not None or _LIST.fullmatch(text)]
     if lists:
         yield "list", f"the class {short(lists[0])}, which looks like a list of labels", None
@@ -98,6 +104,18 @@ def doubts(counts: Mapping[Any, int], known: Iterable[Any] = ()) -> Iterator[tup
             of_all = f"{len(joined)} of {len(counts)} classes that contain {mark!r}"
             yield "joined", f"{of_all}, such as {short(joined[0])}", mark
             break
+
+
+def _is_code(label: object, classes: Iterable[object]) -> bool:
+    """Return whether a label of most samples is rather a code of missing ones, such as 99.
+
+    A neighbor of another class is not, nor one of two classes, though a text may be: "0" or "9".
+    """
+    keys = {label_key(one) for one in classes}
+    key = label_key(label)
+    if len(keys) < 3 or not _CODE.fullmatch(key):
+        return False
+    return isinstance(label, str) or keys.isdisjoint({str(int(key) - 1), str(int(key) + 1)})
 
 
 def _samples(count: float) -> str:

@@ -45,9 +45,9 @@ _FEW, _MANY = 20, 100  # labeled samples: a few may all have different classes
 _HALF, _MOSTLY = 0.5, 0.9  # share with a label that no other sample has
 _ADVICE = {
     "spelling": "if they are one class, write it in one way",
-    "missing": "if it is one, give --unlabeled {}",
+    "missing": "if it is one, give --unlabeled{}",
     "list": "give a JSON list of texts or numbers for several labels",
-    "joined": "if they are several labels, give --label-separator {}",
+    "joined": "if they are several labels, give --label-separator{}",
 }
 _COMPARED = 500  # characters of a text
 
@@ -135,7 +135,7 @@ def parse_labels(
     values: Sequence[Any], separator: str | None, unlabeled: Sequence[str] = ()
 ) -> SampleLabels:
     """Return the labels in a column; raise UsageError if no sample is labeled."""
-    absent = {"", *map(nfc, unlabeled)}
+    absent = {*map(label_key, unlabeled)}
     written = [_split_labels(value, separator, absent) for value in values]
     spelling = as_first_given(name for names in written for name in names)
     each = tuple(tuple(dict.fromkeys(spelling[name] for name in names)) for names in written)
@@ -152,7 +152,7 @@ def _split_labels(value: Any, separator: str | None, absent: Collection[str] = (
         if separator is not None and isinstance(value, str):
             parts = value.split(separator.replace(r"\n", "\n"))
     texts = [str(part).strip() for part in parts if not is_missing(part)]
-    return [text for text in texts if nfc(text) not in absent]
+    return [one for one in texts if one and not (absent and label_key(one) in absent)]
 
 
 def warn_of_labels(labels: SampleLabels, options: Namespace) -> None:
@@ -178,6 +178,7 @@ def warn_of_labels(labels: SampleLabels, options: Namespace) -> None:
             continue
         mark = shlex.quote((word or "").replace("\n", r"\n"))
         of = f"{occurs[word]} samples are of"
+        mark = f"={mark}" if mark.startswith("-") else f" {mark}"  # lest it be an option
         who = of if kind == "missing" else f"labels in {option!r} have"
         warn(f"{who} {wrong}; {_ADVICE[kind].format(mark)}")
 

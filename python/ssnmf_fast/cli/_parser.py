@@ -400,6 +400,8 @@ class _Parser(ArgumentParser):
         if message.startswith("ambiguous option"):
             likely = min(re.findall(r"--[\w-]+", message.partition(" could match ")[2]), key=len)
             message += f"; perhaps {likely}"
+        if message.endswith("expected one argument"):
+            message += "; one that begins with - needs an equals sign, such as --unlabeled=-9"
         raise UsageError(f"{message}; see {self.prog} --help")
 
 
