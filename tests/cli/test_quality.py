@@ -193,7 +193,8 @@ class TestWarnings:
         (line,) = Evaluation(truth, {**guesses, SVC: truth}, ["a", "b"], False).shortfalls()
         assert line.endswith("more labels may do better")
         worst = {MODEL: truth[::-1], LARGEST: guesses[LARGEST]}
-        (line,) = Evaluation(truth, worst, ["a", "b"], True).shortfalls()
+        missed, line = Evaluation(truth, worst, ["a", "b"], True).shortfalls()
+        assert missed.startswith("classes never predicted correctly: 'b' (0 of 40 samples); label")
         assert "always predicting the largest class: check that the data separate" in line
 
 

@@ -107,7 +107,7 @@ def doubts(counts: Mapping[Any, int], known: Iterable[Any] = ()) -> Iterator[tup
 
 
 def _is_code(label: object, classes: Iterable[object]) -> bool:
-    """Return whether a label of most samples is rather a code of missing ones, such as 99.
+    """Return whether a label of most samples is rather a code for a missing label, such as 99.
 
     A neighbor of another class is not, nor one of two classes, though a text may be: "0" or "9".
     """

@@ -24,7 +24,7 @@ from ..report import Report
 from ..report.evaluation import explain_no_estimate
 from ..selection import RankChoice, choose_rank
 from ._findings import CURVE, FILES, HARDER, curve_of, print_report, write_all
-from ._labels import SAMPLE, column_to_fill, parse_labels, read_labels_of
+from ._labels import SAMPLE, columns_to_fill, find_label_columns, parse_labels, read_labels_of
 from ._models import Data, Fitted, Model, check_labels, choose_model
 from ._outputs import (
     METRICS_NAME,
@@ -81,8 +81,8 @@ def run(options: Namespace, data: Data | None = None) -> dict[str, Any]:
 
 def list_inputs(options: Namespace) -> list[str | None]:
     words = options.stop_words, *options.stop_words.split(",")
-    names = (options.data, options.labels, options.features, options.time, options.seeds)
-    return [*names, *words, *(options.more_labels or ())]
+    names = (options.data, options.features, options.time, options.seeds)
+    return [*names, *words, *(options.labels or ()), *(options.more_labels or ())]
 
 
 def read_data(options: Namespace) -> Data:
@@ -101,7 +101,8 @@ def read_data(options: Namespace) -> Data:
 
 
 def _read_text(table: Table, options: Namespace) -> Data:
-    taken = options.labels, options.time
+    find_label_columns(table, options)
+    taken = *(options.labels or ()), options.time
     others = [name for name in table.frame if name not in taken]
     table.refuse_numbers(others if options.text is None else [options.text])
     column = find_text_column(table, options.text, *taken)
@@ -226,14 +227,14 @@ def run_suggest(options: Namespace) -> dict[str, Any]:
     if not options.labels:
         raise UsageError("suggest needs --labels, the column with the known labels")
     options.out = options.out or default_out(options.data, "-to-label.csv")
-    out, column = Output(options), column_to_fill(options.labels)
+    out = Output(options)
     if out.path is not None:
         refuse_replacing(out.path, list_inputs(options))
         if out.path.exists():
             raise UsageError(f"--out: {out} exists, and may hold labels; name another file")
     model = choose_model(options)
     data = read_data(options)
-    labels = data.labels
+    labels, empty = data.labels, columns_to_fill(options.labels)
     assert labels is not None
     check_labels(model, labels, options)
     codable = ~labels.known & (np.array(data.reasons) == "")
@@ -241,12 +242,12 @@ def run_suggest(options: Namespace) -> dict[str, Any]:
     if not len(rest):
         wrong = "every sample has a label, was suggested before or has no known word"
         raise UsageError(f"{wrong}; none is left")
-    for name in (column, None if data.vectorizer is None else data.vectorizer.column):
+    for name in (*empty, None if data.vectorizer is None else data.vectorizer.column):
         if name in (SAMPLE, _PREDICTION, _PROBABILITY):
             raise UsageError(f"the table to fill in already has a column {name!r}; rename yours")
     fitted = train(model, data, options)
     chosen = rest[fitted.model.suggest(data.X[rest], options.count)]
-    _write_to_fill(out, fitted, chosen, column, options.label_separator or SEPARATOR)
+    _write_to_fill(out, fitted, chosen, empty, options.label_separator or SEPARATOR)
     # Standard output has only the table.
     evaluation = None if out.path is None else fitted.evaluation
     measures = [] if evaluation is None else evaluation.measures()
@@ -260,7 +261,8 @@ def run_suggest(options: Namespace) -> dict[str, Any]:
             lines.append(HARDER)
         more = " ".join(f"--more-labels {name}" for name in [*(options.more_labels or ()), out])
         print(*lines, sep="\n")
-        print(f"{len(chosen)} samples to label are in {out}: fill in its column {column!r}, then")
+        columns = " or ".join(map(repr, empty))
+        print(f"{len(chosen)} samples to label are in {out}: fill in its column {columns}, then")
         print(f"run `ssnmf-fast fit` or suggest with the same options and {more}")
     intervals = {one.key: list(one.interval) for one in scores if one.interval}
     summary: dict[str, Any] = {"out": str(out), "suggested": len(chosen)}
@@ -269,8 +271,10 @@ def run_suggest(options: Namespace) -> dict[str, Any]:
     return summary
 
 
-def _write_to_fill(out: Output, fitted: Fitted, chosen: Array, column: str, separator: str) -> None:
-    """Write the table to fill in: samples, predictions, and an empty column of labels."""
+def _write_to_fill(
+    out: Output, fitted: Fitted, chosen: Array, empty: list[str], separator: str
+) -> None:
+    """Write the table to fill in: samples, predictions, and empty columns of labels."""
     columns: Columns = []
     if fitted.texts is not None and fitted.vectorizer is not None:
         columns.append((fitted.vectorizer.column, [fitted.texts[row] for row in chosen]))
@@ -282,7 +286,7 @@ def _write_to_fill(out: Output, fitted: Fitted, chosen: Array, column: str, sepa
             separator.join(f"{p:g}" for p in row[one > 0])
             for row, one in zip(proba, fitted.predicted[chosen], strict=True)
         ]
-    columns += [(_PROBABILITY, probabilities), (column, [""] * len(chosen))]
+    columns += [(_PROBABILITY, probabilities), *((name, [""] * len(chosen)) for name in empty)]
     ids = None if fitted.ids is None else (fitted.ids[0], [fitted.ids[1][row] for row in chosen])
     names, rows = make_table(ids, columns)
     numbered = zip(chosen.tolist(), rows, strict=True)

@@ -137,6 +137,7 @@ _READ: dict[str, tuple[str, Read]] = {  # by metavar: the expected text, and its
 }
 _LISTS: dict[str, dict[str, Any]] = {  # extended by repeated options
     "FILE...": {"metavar": "FILE", "action": "append"},
+    "LABELS...": {"metavar": "LABELS", "action": "append"},
     "TEXT,...": {
         "metavar": "TEXT,...",
         "action": "extend",
@@ -174,8 +175,8 @@ DATA: table (.csv, .tsv, .jsonl) with a text column, or matrix (.npz, .npy, .mtx
     features; .gz too; - for a table from standard input"""
 _TEXT_AND_LABELS = """
 --text COLUMN: column with the text (default: text)
---labels LABELS: column with the labels, or a file with one per line; empty = unlabeled; in .jsonl
-    also lists of labels"""
+--labels LABELS...: column with the labels, or a file with one per line; empty = unlabeled; in
+    .jsonl also lists; code1,code2 or repeated: columns with several labels of a sample"""
 _LABELS = """
 --label-separator TEXT: separator of several labels of a sample, such as ';' in a;b (for *)
 --unlabeled TEXT,...: labels that mean "no label", such as NA,unknown; repeatable
