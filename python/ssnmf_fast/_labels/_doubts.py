@@ -84,10 +84,13 @@ def doubts(counts: Mapping[Any, int], known: Iterable[Any] = ()) -> Iterator[tup
         if means_missing(text):
             wrong = f"the class {short(text)}, which looks like a missing label"
             yield "missing", wrong, text
-    half = sum(counts.values()) / 2
-    for label in [label for label, count in counts.items() if count > half]:
-        if _is_code(label, counts):
-            yield "missing", f"the class {short(label)}, {_OF_MOST}", label
+    total = sum(counts.values())
+    for label, count in counts.items():
+        key = label_key(label) if 2 * count > total and len(alike) > 2 else ""
+        if _CODE.fullmatch(key):
+            beside = not alike.keys().isdisjoint((f"{int(key) - 1}", f"{int(key) + 1}"))
+            if isinstance(label, str) or not beside:  # integers in a row are classes
+                yield "missing", f"the class {short(label)}, {_OF_MOST}", label
     lists = [text for text in texts if parse_list(text) is not None or _LIST.fullmatch(text)]
     if lists:
         yield "list", f"the class {short(lists[0])}, which looks like a list of labels", None
@@ -104,18 +107,6 @@ def doubts(counts: Mapping[Any, int], known: Iterable[Any] = ()) -> Iterator[tup
             of_all = f"{len(joined)} of {len(counts)} classes that contain {mark!r}"
             yield "joined", f"{of_all}, such as {short(joined[0])}", mark
             break
-
-
-def _is_code(label: object, classes: Iterable[object]) -> bool:
-    """Return whether a label of most samples is rather a code for a missing label, such as 99.
-
-    A neighbor of another class is not, nor one of two classes, though a text may be: "0" or "9".
-    """
-    keys = {label_key(one) for one in classes}
-    key = label_key(label)
-    if len(keys) < 3 or not _CODE.fullmatch(key):
-        return False
-    return isinstance(label, str) or keys.isdisjoint({str(int(key) - 1), str(int(key) + 1)})
 
 
 def _samples(count: float) -> str:

@@ -16,7 +16,7 @@ import numpy as np
 
 from .._common.arrays import Array
 from .._data.arrays import float_dtype
-from .._data.times import cut, read_times
+from .._data.times import choose_freq, cut, read_times
 from .._solver.loop import ProgressBar
 from .._topics import names_of
 from ..estimators import BayesianNMF
@@ -48,11 +48,11 @@ from ._read import (
     read_table,
     read_values,
     refuse,
+    warn,
 )
 from ._text import find_ids, find_text_column, fit_vectorizer, read_texts
 
 _OF_TEXTS = "float32"  # TF-IDF is not exact
-_NOT_LEARNED = "nothing is learned from them; see --min-df, --max-df and --stop-words"
 _OF_TABLES = {
     *("text", "max_features", "min_df", "max_df", "stop_words", "ngram"),
     *("token_pattern", "keep_markup"),
@@ -112,7 +112,7 @@ def _read_text(table: Table, options: Namespace) -> Data:
     vectorizer, X = fit_vectorizer(texts, column, options)
     known |= {"texts": texts, "ids": find_ids(table, options.id, column, *taken)}
     data = Data(X=X, terms=vectorizer.terms, vectorizer=vectorizer, **known)
-    data.warn_of_reasons(_NOT_LEARNED)
+    data.warn_of_reasons("nothing is learned from them; see --min-df, --max-df and --stop-words")
     return data
 
 
@@ -127,8 +127,14 @@ def _read_guides(options: Namespace, data: Table | Source, n_samples: int) -> di
         if options.time_format is not None:
             values = [one and datetime.strptime(str(one), options.time_format) for one in values]
         times = read_times(values, options.time if is_column else "date")
-        cut(times.values, options.freq or "month", "dates", least=1)  # fails now, not after the fit
-        return {"labels": labels, "times": times}
+        options.freq = options.freq or choose_freq(times.values)
+        # Fails now, not after the fit.
+        slices = cut(times.values, options.freq, "dates", least=1 + (options.model == "dynamic"))
+        if len(slices.starts) > 1:
+            return {"labels": labels, "times": times}
+        one = f"all dates are in one slice ({options.freq}), which begins at {slices.starts[0]}"
+        warn(f"{one}: topics over time are left out")
+        return {"labels": labels}
     except (TypeError, ValueError) as error:
         where = data if is_column else options.time
         raise UsageError(f"{where}: {str(error).rstrip('.')}") from error
@@ -164,7 +170,7 @@ def train(model: Model, data: Data, options: Namespace) -> Fitted:
         model=estimator,
         held_out=held_out,
         guided=model.guided,
-        freq=options.freq or "month",
+        freq=options.freq,
         seconds=time.perf_counter() - begin,
         settings=_list_settings(estimator, data, options),
     )
@@ -271,19 +277,17 @@ def run_suggest(options: Namespace) -> dict[str, Any]:
     return summary
 
 
-def _write_to_fill(
-    out: Output, fitted: Fitted, chosen: Array, empty: list[str], separator: str
-) -> None:
+def _write_to_fill(out: Output, fitted: Fitted, chosen: Array, empty: list[str], sep: str) -> None:
     """Write the table to fill in: samples, predictions, and empty columns of labels."""
     columns: Columns = []
     if fitted.texts is not None and fitted.vectorizer is not None:
         columns.append((fitted.vectorizer.column, [fitted.texts[row] for row in chosen]))
-    predictions, proba = fitted.name_predictions(separator), fitted.proba[chosen].round(_DIGITS)
+    predictions, proba = fitted.name_predictions(sep), fitted.proba[chosen].round(_DIGITS)
     columns.append((_PREDICTION, [predictions[row] for row in chosen]))
     probabilities = proba.max(axis=1).tolist()
     if fitted.predicted.ndim == 2:  # several in one cell
         probabilities = [
-            separator.join(f"{p:g}" for p in row[one > 0])
+            sep.join(f"{p:g}" for p in row[one > 0])
             for row, one in zip(proba, fitted.predicted[chosen], strict=True)
         ]
     columns += [(_PROBABILITY, probabilities), *((name, [""] * len(chosen)) for name in empty)]

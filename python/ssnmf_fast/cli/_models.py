@@ -368,7 +368,7 @@ def choose_model(options: Namespace) -> Model:
     options.model = model.name
     defaults = model.estimator().get_params()
     for name, parameter in model.parameters.items():
-        if getattr(options, name) is None:
+        if getattr(options, name) is None and name != "freq":  # which follows from the data
             setattr(options, name, defaults[parameter])
     if options.test_size is None and model.guided:
         # Validation within the fit estimates the accuracy, and no label is lost for it.

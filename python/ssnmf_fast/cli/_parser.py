@@ -266,7 +266,7 @@ per class.
 --time COLUMN: column with the dates (2004-12-26, 20041226, ...), or a file with one date per line
 --time-format FORMAT: format of the dates for Python's strptime, such as %%d.%%m.%%y
 --freq {"|".join(FREQUENCIES)}|SLICES: length of the slices of time, also '2 weeks' or '6 hours',
-    or their number (default: month)
+    or their number (default: 10 to 50 slices by the span of the dates)
 --method auto|neighbors|tied|nmf|tensor: how to find topics: from texts and their neighbors in the
     slice of time, with the same shares in all texts of a slice, from texts alone, or from a tensor
     (default: auto, which takes neighbors or tied; for *)

@@ -205,14 +205,10 @@ class Evaluation:
         """Return in words what the model misses or does worse than others, and what to do."""
         from scipy.stats import binomtest
 
-        missed = [one for one in self.class_scores if one.samples and not one.recall]
-        lines = []
-        if missed:
-            shown = ", ".join(
-                f"{short(one.name)} (0 of {one.samples} samples)" for one in missed[:_SHOWN]
-            )
-            more = f" and {len(missed) - _SHOWN} more" * (len(missed) > _SHOWN)
-            lines = [f"{_MISSED}: {shown}{more}; label more samples of them"]
+        scores = [one for one in self.class_scores if one.samples and not one.recall]
+        missed = [f"{short(one.name)} (0 of {one.samples} samples)" for one in scores]
+        shown = ", ".join(missed[:_SHOWN]) + ", ..." * (len(missed) > _SHOWN)
+        lines = [f"{_MISSED}: {shown}; label more samples of them"] * bool(missed)
         for (name, kind), score in self._scores.items():
             best = self._scores[MODEL, kind]
             if best.value >= score.value:
