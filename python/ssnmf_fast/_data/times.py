@@ -56,8 +56,8 @@ _NAMED_ZONE = re.compile(
 )
 
 
-_CHOICES = ("hour", "3 hours", "6 hours", "12 hours", "day", "2 days", "week", "month", "quarter")
-_CHOICES += ("year", "5 years", "10 years", "50 years", "100 years", "500 years")
+_CHOICES = ["hour", "3 hours", "6 hours", "12 hours", "day", "2 days", "week", "month", "quarter"]
+_CHOICES += ["year", "5 years", "10 years", "50 years", "100 years", "500 years"]
 _SECONDS = 365.25 * 24 * 3600  # of a year
 
 

@@ -6,7 +6,7 @@ import copy
 import math
 import re
 from argparse import Namespace
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from inspect import signature
@@ -148,7 +148,7 @@ class Fitted(Data):
 
     def name_predictions(self, separator: str) -> list[str]:
         """Return the predicted labels as one text per sample; "" for one with a reason."""
-        names = map(str, self.predicted)
+        names: Iterable[str] = map(str, self.predicted)
         if self.predicted.ndim == 2:
             classes = np.array([str(name) for name in self.model.classes_])
             names = (separator.join(classes[row > 0]) for row in self.predicted)
