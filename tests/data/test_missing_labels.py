@@ -262,6 +262,7 @@ def test_labels_that_are_hardly_meant(labels, message):
         ("9", "12345678", True),
         (" 99.0", "12345678", True),
         ("99", ["good", "bad"], True),
+        (99, [1], True),
         (0, range(1, 9), False),
         (9, range(9), False),
         (0, [1], False),

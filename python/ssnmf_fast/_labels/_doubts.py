@@ -86,8 +86,8 @@ def doubts(counts: Mapping[Any, int], known: Iterable[Any] = ()) -> Iterator[tup
             yield "missing", wrong, text
     total = sum(counts.values())
     for label, count in counts.items():
-        key = label_key(label) if 2 * count > total and len(alike) > 2 else ""
-        if _CODE.fullmatch(key):
+        key = label_key(label) if 2 * count > total else ""
+        if _CODE.fullmatch(key) and (len(alike) > 2 or len(key) > 1):  # 0 and 1 are classes
             beside = not alike.keys().isdisjoint((f"{int(key) - 1}", f"{int(key) + 1}"))
             if isinstance(label, str) or not beside:  # integers in a row are classes
                 yield "missing", f"the class {short(label)}, {_OF_MOST}", label
