@@ -194,7 +194,10 @@ class TestWarnings:
         assert line.endswith("more labels may do better")
         worst = {MODEL: truth[::-1], LARGEST: guesses[LARGEST]}
         missed, line = Evaluation(truth, worst, ["a", "b"], True).shortfalls()
-        assert missed.startswith("classes never predicted correctly: 'b' (0 of 40 samples); label")
+        assert missed == (
+            "classes never predicted correctly by validation on 100 labeled samples: 'b' (0 of 40 "
+            "samples); label more samples of them"
+        )
         assert "always predicting the largest class: check that the data separate" in line
 
 

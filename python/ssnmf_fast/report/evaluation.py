@@ -208,7 +208,7 @@ class Evaluation:
         scores = [one for one in self.class_scores if one.samples and not one.recall]
         missed = [f"{short(one.name)} (0 of {one.samples} samples)" for one in scores]
         shown = ", ".join(missed[:_SHOWN]) + ", ..." * (len(missed) > _SHOWN)
-        lines = [f"{_MISSED}: {shown}; label more samples of them"] * bool(missed)
+        lines = [f"{_MISSED} {self.where}: {shown}; label more samples of them"] * bool(missed)
         for (name, kind), score in self._scores.items():
             best = self._scores[MODEL, kind]
             if best.value >= score.value:
