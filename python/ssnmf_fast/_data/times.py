@@ -58,7 +58,6 @@ _NAMED_ZONE = re.compile(
 
 _CHOICES = ["hour", "3 hours", "6 hours", "12 hours", "day", "2 days", "week", "month", "quarter"]
 _CHOICES += ["year", "5 years", "10 years", "50 years", "100 years", "500 years"]
-_SECONDS = 365.25 * 24 * 3600  # of a year
 
 
 class Slices(NamedTuple):
@@ -112,7 +111,7 @@ def choose_freq(times: Array) -> str:
     """Return the length of 10 to 50 slices, near 20; days, at least, for dates without hours."""
     order = "YMDh"
     units = [unit for unit in order if (times == times.astype(f"datetime64[{unit}]")).all()]
-    years = float((times.max() - times.min()).astype(np.int64)) / _SECONDS
+    years = float((times.max() - times.min()).astype(np.int64)) / (365.25 * 24 * 3600)
     misfit = dict[str, tuple[bool, float]]()
     for freq in _CHOICES:
         length = Length.of(freq)

@@ -112,7 +112,7 @@ def _read_text(table: Table, options: Namespace) -> Data:
     vectorizer, X = fit_vectorizer(texts, column, options)
     known |= {"texts": texts, "ids": find_ids(table, options.id, column, *taken)}
     data = Data(X=X, terms=vectorizer.terms, vectorizer=vectorizer, **known)
-    data.warn_of_reasons("nothing is learned from them; see --min-df, --max-df and --stop-words")
+    data.warn_of_reasons("nothing is learned from them", "; see --min-df and --stop-words")
     return data
 
 
@@ -246,8 +246,7 @@ def run_suggest(options: Namespace) -> dict[str, Any]:
     codable = ~labels.known & (np.array(data.reasons) == "")
     rest = np.setdiff1d(np.flatnonzero(codable), [*labels.passed_over])
     if not len(rest):
-        wrong = "every sample has a label, was suggested before or has no known word"
-        raise UsageError(f"{wrong}; none is left")
+        raise UsageError("none is left: all have a label, no known word, or were suggested before")
     for name in (*empty, None if data.vectorizer is None else data.vectorizer.column):
         if name in (SAMPLE, _PREDICTION, _PROBABILITY):
             raise UsageError(f"the table to fill in already has a column {name!r}; rename yours")
