@@ -26,6 +26,8 @@ _VARIANT = re.compile("[\ufe00-\ufe0f]")
 _LIST = re.compile(r"\s*(?:\[\s*['\"].*['\"]\s*\]|\{\s*['\"].*\})\s*", re.DOTALL)
 _BRACKETS = {"[": "]", "(": ")", "{": "}", "<": ">"}
 _NUMBER = re.compile(r"([+-]?)0*(\d+)(?:\.0*|,0{1,2})?")
+_CODE = re.compile(r"0|-?(?:9+|8{2,})|9+8")  # of "not coded" in tables
+_OF_MOST = "which looks like a missing label, as most samples have it"
 # Labels are joined by marks if some part is in other labels, too, or all parts are.
 _MARKS = dict.fromkeys((";", "|", ",", "#", "\n", "\t", "\uff0c", "\uff1b", "\u3001"), any)
 _MARKS |= dict.fromkeys(("+", "&"), all)  # "/" marks levels of a tree
@@ -53,6 +55,13 @@ def label_key(label: object) -> str:
     return number[1].strip("+") + number[2] if number else text
 
 
+def means_missing(text: str) -> bool:
+    """Return whether a text stands for "no value", such as "n/a" or "-"."""
+    plain = label_key(text)
+    bare = plain[1:-1] if _BRACKETS.get(plain[:1]) == plain[-1:] else plain
+    return bare in _MEAN_MISSING or (bare != plain and bare in ("blank", "empty"))
+
+
 def doubts(counts: Mapping[Any, int], known: Iterable[Any] = ()) -> Iterator[tuple[str, str, Any]]:
     """Yield the kind, the sentence and the word or mark of doubts about labels.
 
@@ -72,11 +81,16 @@ def doubts(counts: Mapping[Any, int], known: Iterable[Any] = ()) -> Iterator[tup
         yield "spelling", f"classes that differ only in spelling: {shown}{more}", None
     texts = [label for label in counts if isinstance(label, str)]
     for text in texts:
-        plain = label_key(text)
-        bare = plain[1:-1] if _BRACKETS.get(plain[:1]) == plain[-1:] else plain
-        if bare in _MEAN_MISSING or (bare != plain and bare in ("blank", "empty")):
+        if means_missing(text):
             wrong = f"the class {short(text)}, which looks like a missing label"
             yield "missing", wrong, text
+    total = sum(counts.values())
+    for label, count in counts.items():
+        key = label_key(label) if 2 * count > total else ""
+        if _CODE.fullmatch(key) and (len(alike) > 2 or len(key) > 1):  # 0 and 1 are classes
+            beside = not alike.keys().isdisjoint((f"{int(key) - 1}", f"{int(key) + 1}"))
+            if isinstance(label, str) or not beside:  # integers in a row are classes
+                yield "missing", f"the class {short(label)}, {_OF_MOST}", label
     lists = [text for text in texts if parse_list(text) is not None or _LIST.fullmatch(text)]
     if lists:
         yield "list", f"the class {short(lists[0])}, which looks like a list of labels", None

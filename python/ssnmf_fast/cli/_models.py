@@ -6,7 +6,8 @@ import copy
 import math
 import re
 from argparse import Namespace
-from collections.abc import Callable, Collection, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from inspect import signature
@@ -24,6 +25,7 @@ from ._labels import Mask, SampleLabels, read_seeds, warn_of_labels
 from ._read import UsageError, find_source, refuse, warn
 from ._text import Vectorizer
 
+_REASONS = {"empty text": "empty", "no known word": "without a known word"}
 Ids = tuple[str, Sequence[Any]]  # name of the column, and the id of every sample
 
 
@@ -41,13 +43,35 @@ class Data:
     image_shape: tuple[int, int] | None = None
 
     @cached_property
+    def reasons(self) -> list[str]:
+        """Why no label can be predicted for a sample; "" if one can."""
+        X = self.X
+        filled = np.diff(X.indptr) if sp.issparse(X) else np.nan_to_num(X).any(axis=1)
+        if self.texts is None:
+            return ["" if known else "no data" for known in filled]
+        empty, unknown = _REASONS
+        pairs = zip(self.texts, filled, strict=True)
+        return ["" if known else unknown if text else empty for text, known in pairs]
+
+    @cached_property
     def odd_texts(self) -> dict[str, int]:
-        """How many texts have no known word, and how many others are repeated."""
+        """How many texts are empty or have no known word, and how many others are repeated."""
         if self.texts is None:
             return {}
-        known = [text for text, n in zip(self.texts, np.diff(self.X.indptr), strict=True) if n]
-        repeated = len(known) - len(set(known))
-        return {"without a known word": self.X.shape[0] - len(known), "repeated": repeated}
+        known = [text for text, why in zip(self.texts, self.reasons, strict=True) if not why]
+        counts = {name: self.reasons.count(why) for why, name in _REASONS.items()}
+        return {**counts, "repeated": len(known) - len(set(known))}
+
+    def warn_of_reasons(self, consequence: str, hint: str = "") -> None:
+        """Warn of samples for which no label can be predicted; `hint` is for unknown words."""
+        odd = [str(sample) for sample, why in enumerate(self.reasons) if why]
+        if odd:
+            counts = Counter(filter(None, self.reasons))
+            what = ", ".join(f"{why} {count}" for why, count in counts.items())
+            first = ", ".join([*odd[:5], *["..."] * (len(odd) > 5)])
+            wrong = f"{len(odd)} of {len(self.reasons)} samples cannot be used"
+            more = hint * ("no known word" in counts)
+            warn(f"{wrong} ({what}; sample {first}): {consequence}{more}")
 
     @property
     def size(self) -> str:
@@ -126,11 +150,12 @@ class Fitted(Data):
         return name_classes(self.model, self.proba)
 
     def name_predictions(self, separator: str) -> list[str]:
-        """Return the predicted labels as one text per sample."""
-        if self.predicted.ndim == 1:
-            return [str(name) for name in self.predicted]
-        classes = np.array([str(name) for name in self.model.classes_])
-        return [separator.join(classes[row > 0]) for row in self.predicted]
+        """Return the predicted labels as one text per sample; "" for one with a reason."""
+        names: Iterable[str] = map(str, self.predicted)
+        if self.predicted.ndim == 2:
+            classes = np.array([str(name) for name in self.model.classes_])
+            names = (separator.join(classes[row > 0]) for row in self.predicted)
+        return ["" if why else name for name, why in zip(names, self.reasons, strict=True)]
 
     @cached_property
     def scaled(self) -> Any:
@@ -346,7 +371,7 @@ def choose_model(options: Namespace) -> Model:
     options.model = model.name
     defaults = model.estimator().get_params()
     for name, parameter in model.parameters.items():
-        if getattr(options, name) is None:
+        if getattr(options, name) is None and name != "freq":  # which follows from the data
             setattr(options, name, defaults[parameter])
     if options.test_size is None and model.guided:
         # Validation within the fit estimates the accuracy, and no label is lost for it.
