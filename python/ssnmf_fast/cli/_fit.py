@@ -8,7 +8,7 @@ import time
 import warnings
 from argparse import Namespace
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import datetime
 from typing import Any
 
@@ -52,6 +52,7 @@ from ._read import (
 from ._text import find_ids, find_text_column, fit_vectorizer, read_texts
 
 _OF_TEXTS = "float32"  # TF-IDF is not exact
+_NOT_LEARNED = "nothing is learned from them; see --min-df, --max-df and --stop-words"
 _OF_TABLES = {
     *("text", "max_features", "min_df", "max_df", "stop_words", "ngram"),
     *("token_pattern", "keep_markup"),
@@ -109,7 +110,9 @@ def _read_text(table: Table, options: Namespace) -> Data:
     texts = read_texts(table, column, keep_markup=options.keep_markup)
     vectorizer, X = fit_vectorizer(texts, column, options)
     known |= {"texts": texts, "ids": find_ids(table, options.id, column, *taken)}
-    return Data(X=X, terms=vectorizer.terms, vectorizer=vectorizer, **known)
+    data = Data(X=X, terms=vectorizer.terms, vectorizer=vectorizer, **known)
+    data.warn_of_reasons(_NOT_LEARNED)
+    return data
 
 
 def _read_guides(options: Namespace, data: Table | Source, n_samples: int) -> dict[str, Any]:
@@ -156,7 +159,7 @@ def train(model: Model, data: Data, options: Namespace) -> Fitted:
         share = f"{estimator.between_slices_:.2f} of the variance of topics lies between slices"
         print(f"method {estimator.method_}: {share}", file=sys.stderr)
     return Fitted(
-        **vars(data),
+        **{one.name: getattr(data, one.name) for one in fields(Data)},
         model=estimator,
         held_out=held_out,
         guided=model.guided,
@@ -233,9 +236,11 @@ def run_suggest(options: Namespace) -> dict[str, Any]:
     labels = data.labels
     assert labels is not None
     check_labels(model, labels, options)
-    rest = np.setdiff1d(np.flatnonzero(~labels.known), [*labels.passed_over])
+    codable = ~labels.known & (np.array(data.reasons) == "")
+    rest = np.setdiff1d(np.flatnonzero(codable), [*labels.passed_over])
     if not len(rest):
-        raise UsageError("every sample has a label or was suggested before; none is left")
+        wrong = "every sample has a label, was suggested before or has no known word"
+        raise UsageError(f"{wrong}; none is left")
     for name in (column, None if data.vectorizer is None else data.vectorizer.column):
         if name in (SAMPLE, _PREDICTION, _PROBABILITY):
             raise UsageError(f"the table to fill in already has a column {name!r}; rename yours")

@@ -24,6 +24,8 @@ from ._labels import Mask, SampleLabels, read_seeds, warn_of_labels
 from ._read import UsageError, find_source, refuse, warn
 from ._text import Vectorizer
 
+_REASONS = {"empty text": "empty", "no known word": "without a known word"}
+_NO_WORDS = "texts are empty or have no known word"
 Ids = tuple[str, Sequence[Any]]  # name of the column, and the id of every sample
 
 
@@ -41,13 +43,32 @@ class Data:
     image_shape: tuple[int, int] | None = None
 
     @cached_property
+    def reasons(self) -> list[str]:
+        """Why no label can be predicted for a sample; "" if one can."""
+        X = self.X
+        filled = np.diff(X.indptr) if sp.issparse(X) else np.nan_to_num(X).any(axis=1)
+        if self.texts is None:
+            return ["" if known else "no data" for known in filled]
+        empty, unknown = _REASONS
+        pairs = zip(self.texts, filled, strict=True)
+        return ["" if known else unknown if text else empty for text, known in pairs]
+
+    @cached_property
     def odd_texts(self) -> dict[str, int]:
-        """How many texts have no known word, and how many others are repeated."""
+        """How many texts are empty or have no known word, and how many others are repeated."""
         if self.texts is None:
             return {}
-        known = [text for text, n in zip(self.texts, np.diff(self.X.indptr), strict=True) if n]
-        repeated = len(known) - len(set(known))
-        return {"without a known word": self.X.shape[0] - len(known), "repeated": repeated}
+        known = [text for text, why in zip(self.texts, self.reasons, strict=True) if not why]
+        counts = {name: self.reasons.count(why) for why, name in _REASONS.items()}
+        return {**counts, "repeated": len(known) - len(set(known))}
+
+    def warn_of_reasons(self, consequence: str) -> None:
+        """Warn of samples for which no label can be predicted."""
+        odd = [str(sample) for sample, why in enumerate(self.reasons) if why]
+        if odd:
+            what = "samples have no data" if self.texts is None else _NO_WORDS
+            first = ", ".join([*odd[:5], *["..."] * (len(odd) > 5)])
+            warn(f"{len(odd)} of {len(self.reasons)} {what} (sample {first}): {consequence}")
 
     @property
     def size(self) -> str:
@@ -126,11 +147,12 @@ class Fitted(Data):
         return name_classes(self.model, self.proba)
 
     def name_predictions(self, separator: str) -> list[str]:
-        """Return the predicted labels as one text per sample."""
-        if self.predicted.ndim == 1:
-            return [str(name) for name in self.predicted]
-        classes = np.array([str(name) for name in self.model.classes_])
-        return [separator.join(classes[row > 0]) for row in self.predicted]
+        """Return the predicted labels as one text per sample; "" for one with a reason."""
+        names = map(str, self.predicted)
+        if self.predicted.ndim == 2:
+            classes = np.array([str(name) for name in self.model.classes_])
+            names = (separator.join(classes[row > 0]) for row in self.predicted)
+        return ["" if why else name for name, why in zip(names, self.reasons, strict=True)]
 
     @cached_property
     def scaled(self) -> Any:

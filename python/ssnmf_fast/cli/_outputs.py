@@ -277,9 +277,12 @@ def make_predictions(
     if fitted.predicts:
         columns.append(("prediction", fitted.name_predictions(separator)))
         classes = [str(label) for label in fitted.model.classes_]
-        values = fitted.proba.round(_PROBABILITY_DIGITS).T.tolist()
-        proba = dict(zip(classes, values, strict=True))
+        values = fitted.proba.round(_PROBABILITY_DIGITS).astype(object)
+        values[np.array(fitted.reasons) != ""] = None
+        proba = dict(zip(classes, values.T.tolist(), strict=True))
         columns += [(f"probability {name}", proba[name]) for name in sort_naturally(classes)]
+    if any(fitted.reasons):
+        columns.append(("reason", fitted.reasons))
     if explain:
         explanation = fitted.model.explain(fitted.X)
         if fitted.terms is not None:
