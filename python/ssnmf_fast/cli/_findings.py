@@ -2,33 +2,46 @@
 
 from __future__ import annotations
 
+import re
 from argparse import Namespace
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from .._common.text import sort_naturally
+from .._common.text import shorten, sort_naturally
 from .._persist.io import save_with_notes
 from .._persist.texts import VECTORIZER_NAME, write_vectorizer
 from .._topics import Topics, class_means, numbered_names, real_terms
 from ..estimators import TopicTree
 from ..estimators._over_time import lengths_of
 from ..plotting import image_grid
-from ..report import Drawing, Example, Report
-from ..report.evaluation import REGRESSION, SVC, Evaluation, explain_no_estimate, format_score
+from ..report import Drawing, Example, Names, Report
+from ..report.evaluation import REGRESSION, SVC, explain_no_estimate, format_score
+from ..report.shares import ClassShare
 from ..selection import RankChoice
 from ._models import Fitted, measure
-from ._outputs import METRICS_NAME, MODEL_NAME, PAGE_NAME, SEPARATOR, Results, make_predictions
+from ._outputs import (
+    METRICS_NAME,
+    MODEL_NAME,
+    PAGE_NAME,
+    SEPARATOR,
+    Results,
+    make_predictions,
+    make_table,
+    probabilities_of,
+)
 from ._read import warn
 
 _TOPICS, _SHARES, _EXAMPLES = "topics.csv", "topic_classes.csv", "topic_examples.csv"
 _PREDICTIONS, _REPRESENTATION = "predictions.csv", "representation.npy"
 _OVER_TIME, _HEAT_MAP = "topics_over_time.csv", "topics_over_time.png"
 _PARTS = {"words": "words_over_time.csv", "classes": "classes_over_time.csv"}
+_PROBABILITIES, _CODES = "probabilities.csv", "codes.csv"
 _PICTURE, CURVE = "components.png", "ranks.png"
 FILES = {
     MODEL_NAME: "the model, for `ssnmf-fast predict` and ssnmf_fast.load",
@@ -36,7 +49,9 @@ FILES = {
     _TOPICS: "top terms of every topic",
     _SHARES: "share of every class in a topic",
     _EXAMPLES: "typical samples of every topic",
+    _CODES: "every code: coded, predicted, and its share of all samples",
     _PREDICTIONS: "one line per sample",
+    _PROBABILITIES: "the same with the probabilities of all codes",
     _REPRESENTATION: "weights of the topics in every sample",
     METRICS_NAME: "sizes and measures",
     _PICTURE: "the topics as images",
@@ -50,6 +65,8 @@ HARDER = (
     "samples chosen by `suggest` are harder than average: on all samples the accuracy is usually "
     "higher than on the labeled ones"
 )
+_HEADS = ("code", "labeled", "predicted", "share", "low", "high")
+_DIGITS = 4  # of a share
 _ENOUGH = 10  # held-out samples of every class, to compute shares from them alone
 _LEAST, _MAIN = 0.01, 0.5  # least share of an example, also relative to the largest of its topic
 _NAME_TERMS = 3  # in the name of a topic over time
@@ -61,11 +78,23 @@ def write_all(fitted: Fitted, out: Results, options: Namespace) -> Report:
     report, model = make_report(fitted, options), fitted.model
     separator = options.label_separator or SEPARATOR
     notes = {"label_separator": separator, "id": options.id}  # for `predict`
+    notes |= {} if fitted.target is None else {"least": fitted.sure.least}
     save_with_notes(model, out.path(MODEL_NAME), notes)
     if (vectorizer := fitted.vectorizer) is not None:
         write_vectorizer(out.path(VECTORIZER_NAME), *vectorizer)
     _write_topics(out, fitted, report)
     out.write_csv(_PREDICTIONS, *make_predictions(fitted, separator))
+    if fitted.predicts:
+        out.write_csv(_PROBABILITIES, *make_table(fitted.ids, probabilities_of(fitted)))
+        out.write_csv(_CODES, _HEADS, map(_cells, report.codes))
+        for name, (column, _) in files_by(options.by).items():
+            groups = np.array(fitted.groups[column], dtype=object)
+            rows = (
+                [group, *_cells(one), int((groups == group).sum())]
+                for group in sort_naturally([*set(groups)])
+                for one in fitted.shares_of_codes(groups == group)
+            )
+            out.write_csv(name, [column, *_HEADS, "samples"], rows)
     np.save(out.path(_REPRESENTATION), model.representation_)
     for part, name in {"prevalence": _OVER_TIME, **_PARTS}.items():
         rows = fitted.over_time and fitted.over_time.to_rows(part)  # type: ignore[arg-type]
@@ -93,6 +122,22 @@ def write_all(fitted: Fitted, out: Results, options: Namespace) -> Report:
     return report
 
 
+def files_by(columns: Sequence[str] | None) -> dict[str, tuple[str, str]]:
+    """Return the files of codes by other columns: the column, and what the file is."""
+    files = dict[str, tuple[str, str]]()
+    for column in dict.fromkeys(columns or ()):
+        name = re.sub(r"\W+", "_", Path(column).name)[:_LONGEST_NAME]
+        while f"codes_by_{name}.csv".casefold() in map(str.casefold, files):
+            name += "_"
+        files[f"codes_by_{name}.csv"] = column, f"the same for every value of {column!r}"
+    return files
+
+
+def _cells(one: ClassShare) -> list[Any]:
+    """Return a row of the tables of codes, empty where a share is not known."""
+    return [*one[:3], *(None if value != value else round(value, _DIGITS) for value in one[3:])]
+
+
 def curve_of(choice: RankChoice) -> Drawing:
     """Return the curve of scores by number of topics."""
     what = f"The {choice.label} for every number of topics"
@@ -114,6 +159,8 @@ def make_report(fitted: Fitted, options: Namespace) -> Report:
         remarks.append("not compared with a simple classifier: the data are too large")
     if evaluation is not None and options.more_labels:
         remarks.append(HARDER)
+    if fitted.target is not None and fitted.coded.any():
+        remarks.append(describe_sure(fitted))
     if evaluation is None and fitted.guided and labels is not None:
         remarks.append(explain_no_estimate(model, labeled, len(labels.names)))
     if getattr(model, "class_prior", "labels") is None and labels is not None:
@@ -154,6 +201,7 @@ def make_report(fitted: Fitted, options: Namespace) -> Report:
         topics=topics,
         shares_note=note,
         class_counts=counts,
+        codes=fitted.shares_of_codes() if fitted.predicts else (),
         examples=find_examples(fitted),
         parts=None if shape is None else model.components_.reshape(-1, *shape),
         evaluation=evaluation,
@@ -161,6 +209,21 @@ def make_report(fitted: Fitted, options: Namespace) -> Report:
         warnings=[*fitted.told, *([] if evaluation is None else evaluation.shortfalls())],
         remarks=remarks,
         tree=tree,
+    )
+
+
+def describe_sure(fitted: Fitted) -> str:
+    """Return how many predictions have the target accuracy, and how many are to check by hand."""
+    sure, unsure, count = fitted.sure, len(fitted.to_check), int(fitted.coded.sum())
+    if sure.accuracy is None:
+        known = "no predictions have" if fitted.evaluation else "it is not known which have"
+        return (
+            f"at least {fitted.target:.0%} right: {known} this accuracy; check all {count} by hand"
+        )
+    found, low, high = (f"{value:.1%}" for value in sure.accuracy)
+    return (
+        f"at least {fitted.target:.0%} right: {count - unsure} of {count} predictions (accuracy "
+        f"{fitted.evaluation.where} {found}, 95% interval {low} to {high}); {unsure} to check by hand"
     )
 
 
@@ -221,15 +284,6 @@ def find_examples(fitted: Fitted, count: int = 3) -> list[list[Example]]:
     return examples
 
 
-def shorten(text: str, length: int = 200) -> str:
-    """Return the beginning of a text on one line, cut between words if possible."""
-    line = " ".join(text.split())
-    cut = line[: length - 1]
-    words = cut.rpartition(" ")[0]
-    cut = words if len(words) > length / 2 else cut
-    return line if len(line) <= length else f"{cut.rstrip()}…"
-
-
 def _write_topics(out: Results, fitted: Fitted, report: Report) -> None:
     topics, examples = report.topics, report.examples
     heads = ["topic", "name"] if any(topic.name for topic in topics) else ["topic"]
@@ -277,6 +331,7 @@ def describe(fitted: Fitted, report: Report, options: Namespace) -> dict[str, An
         "judged_by": by,
         "judged_samples": 0 if evaluation is None else len(evaluation.truth),
         "classes": {one.pop("name"): one for one in scores},
+        "codes": [dict(zip(_HEADS, _cells(one), strict=True)) for one in report.codes],
         "settings": dict(fitted.settings),
         **({"odd_texts": fitted.odd_texts} if fitted.odd_texts else {}),
         "warnings": report.warnings,
@@ -303,8 +358,15 @@ def print_report(fitted: Fitted, report: Report) -> None:
     for line in report.warnings:
         if line not in fitted.told:
             warn(line)
+    if report.codes:
+        rows = [
+            (one.name, [*map(str, one[1:3]), *_percents(one)], one.share) for one in report.codes
+        ]
+        print_classes("Codes", ("coded", "predicted", "share", "95% interval"), rows)
     if report.evaluation is not None:
-        print_class_scores(report.evaluation)
+        scores = report.evaluation.class_scores
+        rows = [(s[0], [*map(format_score, s[1:4]), str(s.samples)], s.samples) for s in scores]
+        print_classes("Classes", ("precision", "recall", "F", "samples"), rows)
     print("\nTopics")
     terms = fitted.image_shape is None
     shown = report.topics if terms else report.topics[:_IMAGES_PRINTED]
@@ -327,17 +389,23 @@ def print_report(fitted: Fitted, report: Report) -> None:
             print(f"  {names[peak.topic]:<{width}}  {peak.slice}  {peak.concentration:.0%}")
 
 
-def print_class_scores(evaluation: Evaluation) -> None:
-    """Print a line for every class, or for the largest of many."""
-    scores = shown = evaluation.class_scores
-    if len(scores) > _CLASSES_PRINTED:
-        largest = sorted(scores, key=lambda one: -one.samples)[:_CLASSES_PRINTED]
-        shown = [one for one in scores if one in largest]
-    width = min(max(len(one.name) for one in shown), _LONGEST_NAME)
-    print(f"\n{'Classes':<{width + 2}}  precision  recall     F  samples")
-    for one in shown:
-        precision, recall, f = (format_score(value) for value in one[1:4])
-        name = one.name if len(one.name) <= width else one.name[: width - 3] + "..."
-        print(f"  {name:<{width}}  {precision:>9}  {recall:>6}  {f:>4}  {one.samples:>7}")
-    if len(shown) < len(scores):
-        print(f"  and {len(scores) - len(shown)} smaller classes; see {PAGE_NAME}")
+def _percents(one: ClassShare) -> tuple[str, str]:
+    """Return a share and its interval; - if this is not known."""
+    ends = "-" if one.low != one.low else f"{one.low:.1%} to {one.high:.1%}"
+    return f"{one.share:.1%}", ends
+
+
+def print_classes(title: str, heads: Names, rows: Sequence[tuple[str, Names, float]]) -> None:
+    """Print a line for every class, or for the largest of many; rows have name, cells and size."""
+    largest = sorted(rows, key=lambda row: -row[2])[:_CLASSES_PRINTED]
+    shown = [row for row in rows if row in largest]
+    width = min(max(len(row[0]) for row in shown), _LONGEST_NAME)
+    cut = [name if len(name) <= width else f"{name[: width - 3]}..." for name, _, _ in shown]
+    lines = [(title, heads), *((f"  {name}", row[1]) for name, row in zip(cut, shown, strict=True))]
+    sizes = [max(map(len, column)) for column in zip(*(cells for _, cells in lines), strict=True)]
+    print()
+    for name, cells in lines:
+        parts = (f"  {cell:>{size}}" for cell, size in zip(cells, sizes, strict=True))
+        print(f"{name:<{width + 2}}{''.join(parts)}")
+    if len(shown) < len(rows):
+        print(f"  and {len(rows) - len(shown)} smaller classes; see {PAGE_NAME}")

@@ -24,6 +24,7 @@ _NAMES = {
 _MOST_ENTRIES = 10_000_000  # of the training samples; LinearSVC takes minutes for more
 _LEVEL, _QUANTILE = 0.95, 1.96  # of the intervals; quantile of the normal distribution for it
 _RESAMPLES, _CHANCE = 500, 0.05
+_CAUTION, _FEWEST = 0.5, 10  # standard errors above a target accuracy; samples that show it
 _AVERAGES = "micro", "macro"
 _OF_NEW = (
     "The interval of the model is wider than the others because it is for new samples: the fits "
@@ -59,6 +60,14 @@ class Score(NamedTuple):
     value: float
     low: float
     high: float
+
+
+class Sure(NamedTuple):
+    """The surest predictions, which have a wanted accuracy: their share, and that they have."""
+
+    share: float = 0.0  # of all predictions
+    least: float = 2.0  # their probabilities are at least this; above 1 if there are none
+    accuracy: Score | None = None
 
 
 def format_score(value: float) -> str:
@@ -115,6 +124,7 @@ class Evaluation:
     labeled: int = 0  # labeled samples, of which validation hides some
     expected: Score | None = None
     weights: Array | None = None
+    chances: Array | None = None  # probabilities of the predictions, for one label per sample
 
     @property
     def several(self) -> bool:
@@ -171,6 +181,27 @@ class Evaluation:
 
     def _format(self, value: float) -> str:
         return f"{value:.3f}" if self.several else f"{value:.1%}"
+
+    def sure(self, target: float) -> Sure:
+        """Return the surest predictions whose accuracy is at least a target.
+
+        Their mean probability and their accuracy both exceed it by half a standard error: of all
+        groups of few samples, the largest that just reaches a target is a lucky one.
+        """
+        if self.chances is None:
+            return Sure()
+        order = np.argsort(-self.chances, kind="stable")
+        right, chances = (self.predictions[MODEL] == self.truth)[order], self.chances[order]
+        weights = np.ones(len(order)) if self.weights is None else self.weights[order]
+        sums, squares = weights.cumsum(), (weights**2).cumsum()
+        least = np.minimum((weights * right).cumsum(), (weights * chances).cumsum()) / sums
+        error = np.sqrt(target * (1 - target) * squares) / sums
+        enough = (least >= target + _CAUTION * error) & (sums**2 >= _FEWEST * squares)
+        if not enough.any():
+            return Sure()
+        end = int(np.flatnonzero(enough)[-1]) + 1
+        accuracy = _score_accuracy(right[:end], np.ones(end, dtype=bool), weights[:end])
+        return Sure(float(sums[end - 1] / sums[-1]), float(chances[end - 1]), accuracy)
 
     def measures(self) -> list[Measure]:
         """Return accuracy or F scores of the model, then those of the simple methods."""
@@ -232,10 +263,11 @@ def name_classes(model: Any, proba: Array) -> Array:
 
 
 def evaluate(
-    model: Any, X: Any, truth: Array, known: Array, held_out: Array, predicted: Array
+    model: Any, X: Any, truth: Array, known: Array, held_out: Array, predicted: Array, proba: Array
 ) -> Evaluation | None:
     """Return the predictions of a fit and of simple methods trained on the same labels."""
     classes, expected, weights = [str(name) for name in model.classes_], None, None
+    chances = None if truth.ndim == 2 else proba.max(axis=1)
     by_validation, folds = not held_out.any(), np.where(held_out, 0, -1)
     if by_validation:
         folds = getattr(model, "validation_folds_", folds)
@@ -248,11 +280,13 @@ def evaluate(
         mine = model.validation_predicted_[hidden]
     else:
         mine = name_classes(model, model.validation_proba_[hidden])
+        chances = model.validation_proba_.max(axis=1)
         expected = Score(model.validation_accuracy_, *model.validation_interval_)
         codes = np.searchsorted(model.classes_.astype(str), truth[hidden])
         weights = model.class_prior_[codes] / np.bincount(codes)[codes]
     predictions = {MODEL: mine, **predict_simply(X, truth, known, folds)}
-    more = by_validation, int((known & ~held_out).sum()), expected, weights
+    chances = None if chances is None else chances[hidden]
+    more = by_validation, int((known & ~held_out).sum()), expected, weights, chances
     return Evaluation(truth[hidden], predictions, classes, *more)
 
 
