@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from argparse import Namespace
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -31,9 +29,9 @@ from ._outputs import (
     PAGE_NAME,
     SEPARATOR,
     Results,
+    list_probabilities,
     make_predictions,
     make_table,
-    probabilities_of,
 )
 from ._read import warn
 
@@ -41,7 +39,7 @@ _TOPICS, _SHARES, _EXAMPLES = "topics.csv", "topic_classes.csv", "topic_examples
 _PREDICTIONS, _REPRESENTATION = "predictions.csv", "representation.npy"
 _OVER_TIME, _HEAT_MAP = "topics_over_time.csv", "topics_over_time.png"
 _PARTS = {"words": "words_over_time.csv", "classes": "classes_over_time.csv"}
-_PROBABILITIES, _CODES = "probabilities.csv", "codes.csv"
+_PROBABILITIES, _CODES, _CODES_BY = "probabilities.csv", "codes.csv", "codes_by.csv"
 _PICTURE, CURVE = "components.png", "ranks.png"
 FILES = {
     MODEL_NAME: "the model, for `ssnmf-fast predict` and ssnmf_fast.load",
@@ -50,6 +48,7 @@ FILES = {
     _SHARES: "share of every class in a topic",
     _EXAMPLES: "typical samples of every topic",
     _CODES: "every code: coded, predicted, and its share of all samples",
+    _CODES_BY: "the same for every value of other columns",
     _PREDICTIONS: "one line per sample",
     _PROBABILITIES: "the same with the probabilities of all codes",
     _REPRESENTATION: "weights of the topics in every sample",
@@ -78,24 +77,24 @@ def write_all(fitted: Fitted, out: Results, options: Namespace) -> Report:
     report, model = make_report(fitted, options), fitted.model
     separator = options.label_separator or SEPARATOR
     notes = {"label_separator": separator, "id": options.id}  # for `predict`
-    notes |= {} if fitted.target is None else {"least": fitted.sure.least}
+    notes |= {} if fitted.target is None else {"least": fitted.sure[1]}
     save_with_notes(model, out.path(MODEL_NAME), notes)
     if (vectorizer := fitted.vectorizer) is not None:
         write_vectorizer(out.path(VECTORIZER_NAME), *vectorizer)
     _write_topics(out, fitted, report)
     out.write_csv(_PREDICTIONS, *make_predictions(fitted, separator))
-    if fitted.predicts:
-        out.write_csv(_PROBABILITIES, *make_table(fitted.ids, probabilities_of(fitted)))
-        out.write_csv(_CODES, _HEADS, map(_cells, report.codes))
-        for name, (column, _) in files_by(options.by).items():
-            groups = np.array(fitted.groups[column], dtype=object)
-            rows = (
-                [group, *_cells(one), int((groups == group).sum())]
-                for group in sort_naturally([*set(groups)])
-                for one in fitted.shares_of_codes(groups == group)
-            )
-            out.write_csv(name, [column, *_HEADS, "samples"], rows)
     np.save(out.path(_REPRESENTATION), model.representation_)
+    if fitted.predicts:
+        out.write_csv(_PROBABILITIES, *make_table(fitted.ids, list_probabilities(fitted)))
+        out.write_csv(_CODES, _HEADS, map(_cells, report.codes))
+        rows = [
+            [column, group, *_cells(one)]
+            for column, groups in fitted.groups.items()
+            for group in sort_naturally([*set(groups)])
+            for one in fitted.shares_of_codes(np.array(groups) == group)
+        ]
+        if rows:
+            out.write_csv(_CODES_BY, ["column", "value", *_HEADS], rows)
     for part, name in {"prevalence": _OVER_TIME, **_PARTS}.items():
         rows = fitted.over_time and fitted.over_time.to_rows(part)  # type: ignore[arg-type]
         if rows:
@@ -120,17 +119,6 @@ def write_all(fitted: Fitted, out: Results, options: Namespace) -> Report:
         drawings.append(("Topics over time", caption, _HEAT_MAP, plot))
     out.write_page(report, drawings)
     return report
-
-
-def files_by(columns: Sequence[str] | None) -> dict[str, tuple[str, str]]:
-    """Return the files of codes by other columns: the column, and what the file is."""
-    files = dict[str, tuple[str, str]]()
-    for column in dict.fromkeys(columns or ()):
-        name = re.sub(r"\W+", "_", Path(column).name)[:_LONGEST_NAME]
-        while f"codes_by_{name}.csv".casefold() in map(str.casefold, files):
-            name += "_"
-        files[f"codes_by_{name}.csv"] = column, f"the same for every value of {column!r}"
-    return files
 
 
 def _cells(one: ClassShare) -> list[Any]:
@@ -214,17 +202,14 @@ def make_report(fitted: Fitted, options: Namespace) -> Report:
 
 def describe_sure(fitted: Fitted) -> str:
     """Return how many predictions have the target accuracy, and how many are to check by hand."""
-    sure, unsure, count = fitted.sure, len(fitted.to_check), int(fitted.coded.sum())
-    if sure.accuracy is None:
-        known = "no predictions have" if fitted.evaluation else "it is not known which have"
-        return (
-            f"at least {fitted.target:.0%} right: {known} this accuracy; check all {count} by hand"
-        )
-    found, low, high = (f"{value:.1%}" for value in sure.accuracy)
-    return (
-        f"at least {fitted.target:.0%} right: {count - unsure} of {count} predictions (accuracy "
-        f"{fitted.evaluation.where} {found}, 95% interval {low} to {high}); {unsure} to check by hand"
-    )
+    count, unsure, score = int(fitted.coded.sum()), len(fitted.to_check), fitted.sure[2]
+    if score is None:
+        why = "no predictions are known to have this accuracy"
+        return f"at least {fitted.target:.0%} right: {why}; check all {count} by hand"
+    right, low, high = (f"{value:.1%}" for value in score)
+    how = f"{right} by validation, 95% interval {low} to {high}"
+    sure = f"{count - unsure} of {count} predictions ({how})"
+    return f"at least {fitted.target:.0%} right: {sure}; {unsure} to check by hand"
 
 
 def describe_topics(fitted: Fitted, n_terms: int) -> tuple[Topics, str, list[int]]:
@@ -359,10 +344,12 @@ def print_report(fitted: Fitted, report: Report) -> None:
         if line not in fitted.told:
             warn(line)
     if report.codes:
-        rows = [
-            (one.name, [*map(str, one[1:3]), *_percents(one)], one.share) for one in report.codes
-        ]
-        print_classes("Codes", ("coded", "predicted", "share", "95% interval"), rows)
+        codes = []
+        for name, labeled, predicted, share, *ends in report.codes:
+            between = "-" if np.isnan(ends).any() else " to ".join(f"{end:.1%}" for end in ends)
+            cells = [str(labeled), str(predicted), f"{share:.1%}", between]
+            codes.append((name, cells, share))
+        print_classes("Codes", ("coded", "predicted", "share", "95% interval"), codes)
     if report.evaluation is not None:
         scores = report.evaluation.class_scores
         rows = [(s[0], [*map(format_score, s[1:4]), str(s.samples)], s.samples) for s in scores]
@@ -387,12 +374,6 @@ def print_report(fitted: Fitted, report: Report) -> None:
         print("\nPeaks (share of the topic within one slice of its peak)")
         for peak in sorted(over.peaks(), key=lambda one: one.slice):
             print(f"  {names[peak.topic]:<{width}}  {peak.slice}  {peak.concentration:.0%}")
-
-
-def _percents(one: ClassShare) -> tuple[str, str]:
-    """Return a share and its interval; - if this is not known."""
-    ends = "-" if one.low != one.low else f"{one.low:.1%} to {one.high:.1%}"
-    return f"{one.share:.1%}", ends
 
 
 def print_classes(title: str, heads: Names, rows: Sequence[tuple[str, Names, float]]) -> None:

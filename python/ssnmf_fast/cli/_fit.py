@@ -24,7 +24,7 @@ from ..estimators import BayesianNMF
 from ..report import Report
 from ..report.evaluation import explain_no_estimate
 from ..selection import RankChoice, choose_rank
-from ._findings import CURVE, FILES, HARDER, curve_of, files_by, print_report, write_all
+from ._findings import CURVE, FILES, HARDER, curve_of, print_report, write_all
 from ._labels import SAMPLE, column_to_fill, parse_labels, read_labels_of
 from ._models import Data, Fitted, Model, check_labels, choose_model
 from ._outputs import (
@@ -67,14 +67,10 @@ def run(options: Namespace, data: Data | None = None) -> dict[str, Any]:
     given = {name for name, value in vars(options).items() if value != options.defaults.get(name)}
     model, inputs = choose_model(options), [] if data is not None else list_inputs(options)
     if options.labels is None:
-        of_labels = ("unlabeled", "more_labels", "target_accuracy")
-        refuse(options, of_labels, "is for labels; give --labels too")
+        refuse(options, ("unlabeled", "more_labels"), "is for labels; give --labels too")
     if not model.guided:
-        refuse(
-            options, ("by", "target_accuracy"), f"is for labels, which {model.name} does not learn"
-        )
-    about = FILES | {file: about for file, (_, about) in files_by(options.by).items()}
-    with results_folder(options, "fit", about, inputs) as out, keeping_warnings() as told:
+        refuse(options, ("by", "target_accuracy"), f"is for labels; {model.name} predicts none")
+    with results_folder(options, "fit", FILES, inputs) as out, keeping_warnings() as told:
         data = read_data(options) if data is None else data
         check_labels(model, data.labels, options)
         named = {name.replace("_", " ") for name in given}

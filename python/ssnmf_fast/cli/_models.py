@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from inspect import signature
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from .._common.arrays import Array
 from .._common.text import sort_naturally
 from .._data.times import Times
 from .._topics import amounts, topic_shares
-from ..report.evaluation import Evaluation, Measure, Sure, evaluate, name_classes
+from ..report.evaluation import NONE_SURE, Evaluation, Measure, Sure, evaluate, name_classes
 from ..report.shares import ClassShare, shares_of_classes
 from ._labels import Mask, SampleLabels, read_seeds, warn_of_labels
 from ._read import UsageError, find_source, refuse, warn
@@ -151,26 +152,27 @@ class Fitted(Data):
             return np.asarray(self.model.predict(self.X))
         return name_classes(self.model, self.proba)
 
-    def name_predictions(self, separator: str) -> list[str]:
-        """Return the predicted labels as one text per sample; "" for one with a reason."""
-        names = map(str, self.predicted)
-        if self.predicted.ndim == 2:
-            classes = np.array([str(name) for name in self.model.classes_])
-            names = (separator.join(classes[row > 0]) for row in self.predicted)
-        return ["" if why else name for name, why in zip(names, self.reasons, strict=True)]
-
-    def name_second(self) -> Array:
-        """Return the most probable class of each sample that is not predicted, (n,)."""
-        others = np.where(self.guesses > 0, -1.0, self.proba)
-        names = np.array([*map(str, self.model.classes_), ""], dtype=object)
-        return names[np.where(others.max(axis=1) < 0, -1, others.argmax(axis=1))]
-
     @cached_property
     def guesses(self) -> Array:
         """The predicted classes as indicators, (n, k)."""
         if self.predicted.ndim == 2:
             return self.predicted
         return np.eye(self.proba.shape[1], dtype=np.int64)[self.proba.argmax(axis=1)]
+
+    @cached_property
+    def classes(self) -> list[str]:
+        return [str(name) for name in self.model.classes_]
+
+    def name_predictions(self, separator: str) -> list[str]:
+        """Return the predicted labels as one text per sample; "" for one with a reason."""
+        names = (separator.join(compress(self.classes, row)) for row in self.guesses)
+        return ["" if why else name for name, why in zip(names, self.reasons, strict=True)]
+
+    def name_second(self) -> Array:
+        """Return the most probable class of each sample among those not predicted, (n,)."""
+        others = np.where(self.guesses > 0, -1.0, self.proba)
+        names = np.array([*self.classes, ""], dtype=object)
+        return names[np.where(others.max(axis=1) < 0, -1, others.argmax(axis=1))]
 
     @cached_property
     def certainty(self) -> Array:
@@ -185,36 +187,34 @@ class Fitted(Data):
 
     @cached_property
     def coded(self) -> Mask:
-        """The samples whose code is predicted."""
+        """The samples without a label for which one is predicted."""
         return (np.array(self.reasons) == "") & ~self.known
 
     @cached_property
     def sure(self) -> Sure:
         """The surest predictions, which have the target accuracy."""
         found = self.evaluation
-        return Sure() if found is None or self.target is None else found.sure(self.target)
+        return NONE_SURE if found is None or self.target is None else found.sure(self.target)
 
     @cached_property
     def to_check(self) -> Array:
-        """The samples whose prediction is to be checked by hand, the least sure first.
-
-        Without a target, these are all.  The surest are counted: for samples of the fit,
-        probabilities are higher than for hidden ones.
-        """
+        """The samples whose prediction is to be checked by hand (by default all), surest last."""
         rows = np.flatnonzero(self.coded)
         rows = rows[np.argsort(self.certainty[rows], kind="stable")]
         if self.least is not None:
             return rows[self.certainty[rows] < self.least]
-        return rows[: len(rows) - round(self.sure.share * len(rows))]
+        # Samples of the fit have larger probabilities than hidden ones, but the same order.
+        return rows[: len(rows) - round(self.sure[0] * len(rows))]
 
-    def shares_of_codes(self, chosen: Mask | None = None) -> list[ClassShare]:
+    def shares_of_codes(self, chosen: Any = True) -> list[ClassShare]:
         """Return the share of every code in some samples, or in all, in natural order."""
-        names, shape = [str(name) for name in self.model.classes_], self.proba.shape
-        labels = np.zeros(shape) if self.labels is None else self.labels.indicators(names)
-        counted = (self.coded | self.known) & (True if chosen is None else chosen)
-        found = shares_of_classes(self.model, labels, self.known, self.proba, self.guesses, counted)
-        rows = {one.name: one for one in found}
-        return [rows[name] for name in sort_naturally(names)]
+        labels = np.zeros(self.proba.shape)
+        if self.labels is not None:
+            labels = self.labels.indicators(self.classes)
+        counted = (self.coded | self.known) & chosen
+        parts = labels, self.known, self.proba, self.guesses, counted
+        rows = {one.name: one for one in shares_of_classes(self.model, *parts)}
+        return [rows[name] for name in sort_naturally(self.classes)]
 
     @cached_property
     def scaled(self) -> Any:
@@ -237,7 +237,7 @@ class Fitted(Data):
             return None
         truth = np.array([names[0] if names else "" for names in labels.each])
         if getattr(model, "multilabel_", False):
-            truth = labels.indicators([str(name) for name in model.classes_]).astype(np.int64)
+            truth = labels.indicators(self.classes).astype(np.int64)
         predicted = self.predicted, self.proba
         return evaluate(model, self.scaled, truth, labels.known, self.held_out, *predicted)
 

@@ -53,7 +53,6 @@ class Results:
     ) -> None:
         self._folder, self._about, self._files, self._safe = folder, about, files, safe
         self._command, self._written = command, set[str]()
-        self._earlier = read_summary(folder)[1]
         self._left_out: dict[str, str] = {}  # files, and the reasons
 
     def path(self, name: str) -> Path:
@@ -81,7 +80,7 @@ class Results:
         known = {"command": self._command, **content, "files": sorted(self._written)}
         text = json.dumps(for_json(known), indent=2, ensure_ascii=False) + "\n"
         path.write_text(text, "utf-8", _ESCAPED)
-        for name in (self._about.keys() | self._earlier) - self._written:
+        for name in self._about.keys() - self._written:
             self._files.remove(self._folder / name)
         self._files.move()
         self._content = content
@@ -267,39 +266,30 @@ def make_table(ids: Ids | None, columns: Columns) -> tuple[list[str], Rows]:
 def make_predictions(
     fitted: Fitted, separator: str, *, new: bool = False, explain: bool = False
 ) -> tuple[list[str], Rows]:
-    """Return a table of the labels of every sample, and the predictions of a model.
-
-    With labels, the first columns are the final codes, given or predicted.
-    """
-    columns: Columns = []
-    if fitted.texts is not None:
-        columns.append(("text", [*map(shorten, fitted.texts)]))
-    labels = None if fitted.labels is None else fitted.labels.text(separator)
-    if fitted.predicts:
-        predictions = fitted.name_predictions(separator)
-        answers: Columns = [("prediction", predictions)]
-        if labels is not None:
-            codes = [given or code for given, code in zip(labels, predictions, strict=True)]
+    """Return a table of the labels of every sample, and the predictions of a model."""
+    texts, labels, columns = fitted.texts, fitted.labels, Columns()
+    if texts is not None:
+        columns.append(("text", [*map(shorten, texts)]))
+    predictions = fitted.name_predictions(separator) if fitted.predicts else []
+    if labels is not None:
+        given = labels.text(separator)
+        if predictions:
             sources = np.where(fitted.coded, "predicted", np.where(fitted.known, "given", ""))
-            sources = np.where(fitted.held_out, "held out", sources)
-            columns += [("code", codes), ("source", sources.tolist())]
-            answers = [("label", labels), *answers]
-        else:
-            columns, answers = columns + answers, []
+            sources = np.where(fitted.held_out, "held out", sources).tolist()
+            codes = [one or other for one, other in zip(given, predictions, strict=True)]
+            columns += [("code", codes), ("source", sources)]
+        columns.append(("label", given))
+    if fitted.predicts:
         certainty = fitted.certainty.round(_PROBABILITY_DIGITS).astype(object)
-        second = fitted.name_second()
+        second, checks = fitted.name_second(), np.full(len(certainty), "", dtype=object)
         certainty[~fitted.coded] = second[~fitted.coded] = None
-        columns += [("probability", certainty), ("second", second)]
+        checks[fitted.to_check] = "check by hand"
+        columns += [("prediction", predictions), ("probability", certainty), ("second", second)]
         if fitted.target is not None or fitted.least is not None:
-            checks = np.full(len(second), "", dtype=object)
-            checks[fitted.to_check] = "check by hand"
             columns.append(("check", checks))
         if any(fitted.reasons):
-            reasons = zip(fitted.reasons, fitted.known, strict=True)
-            columns.append(("reason", ["" if known else why for why, known in reasons]))
-        columns += answers + (probabilities_of(fitted) if new else [])
-    elif labels is not None:
-        columns.append(("label", labels))
+            columns.append(("reason", fitted.reasons))
+        columns += list_probabilities(fitted) if new else []
     if explain:
         explanation = fitted.model.explain(fitted.X)
         if fitted.terms is not None:
@@ -325,11 +315,11 @@ def make_predictions(
     return make_table(fitted.ids, columns)
 
 
-def probabilities_of(fitted: Fitted) -> Columns:
+def list_probabilities(fitted: Fitted) -> Columns:
     """Return a column for every class, in natural order; none for a sample with a reason."""
     values = fitted.proba.round(_PROBABILITY_DIGITS).astype(object)
     values[np.array(fitted.reasons) != ""] = None
-    proba = dict(zip(map(str, fitted.model.classes_), values.T.tolist(), strict=True))
+    proba = dict(zip(fitted.classes, values.T.tolist(), strict=True))
     return [(f"probability {name}", proba[name]) for name in sort_naturally([*proba])]
 
 

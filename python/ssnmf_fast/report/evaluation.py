@@ -62,12 +62,9 @@ class Score(NamedTuple):
     high: float
 
 
-class Sure(NamedTuple):
-    """The surest predictions, which have a wanted accuracy: their share, and that they have."""
-
-    share: float = 0.0  # of all predictions
-    least: float = 2.0  # their probabilities are at least this; above 1 if there are none
-    accuracy: Score | None = None
+# The share of the surest predictions, their smallest probability, and their accuracy.
+Sure = tuple[float, float, Score | None]
+NONE_SURE: Sure = 0.0, 2.0, None  # no probability is as large
 
 
 def format_score(value: float) -> str:
@@ -124,7 +121,7 @@ class Evaluation:
     labeled: int = 0  # labeled samples, of which validation hides some
     expected: Score | None = None
     weights: Array | None = None
-    chances: Array | None = None  # probabilities of the predictions, for one label per sample
+    chances: Any = None  # the largest probability of each sample
 
     @property
     def several(self) -> bool:
@@ -183,13 +180,11 @@ class Evaluation:
         return f"{value:.3f}" if self.several else f"{value:.1%}"
 
     def sure(self, target: float) -> Sure:
-        """Return the surest predictions whose accuracy is at least a target.
+        """Return the surest predictions whose accuracy is at least a target, for single labels.
 
         Their mean probability and their accuracy both exceed it by half a standard error: of all
         groups of few samples, the largest that just reaches a target is a lucky one.
         """
-        if self.chances is None:
-            return Sure()
         order = np.argsort(-self.chances, kind="stable")
         right, chances = (self.predictions[MODEL] == self.truth)[order], self.chances[order]
         weights = np.ones(len(order)) if self.weights is None else self.weights[order]
@@ -198,10 +193,10 @@ class Evaluation:
         error = np.sqrt(target * (1 - target) * squares) / sums
         enough = (least >= target + _CAUTION * error) & (sums**2 >= _FEWEST * squares)
         if not enough.any():
-            return Sure()
+            return NONE_SURE
         end = int(np.flatnonzero(enough)[-1]) + 1
         accuracy = _score_accuracy(right[:end], np.ones(end, dtype=bool), weights[:end])
-        return Sure(float(sums[end - 1] / sums[-1]), float(chances[end - 1]), accuracy)
+        return float(sums[end - 1] / sums[-1]), float(chances[end - 1]), accuracy
 
     def measures(self) -> list[Measure]:
         """Return accuracy or F scores of the model, then those of the simple methods."""
@@ -267,7 +262,6 @@ def evaluate(
 ) -> Evaluation | None:
     """Return the predictions of a fit and of simple methods trained on the same labels."""
     classes, expected, weights = [str(name) for name in model.classes_], None, None
-    chances = None if truth.ndim == 2 else proba.max(axis=1)
     by_validation, folds = not held_out.any(), np.where(held_out, 0, -1)
     if by_validation:
         folds = getattr(model, "validation_folds_", folds)
@@ -279,14 +273,19 @@ def evaluate(
     elif several:
         mine = model.validation_predicted_[hidden]
     else:
-        mine = name_classes(model, model.validation_proba_[hidden])
-        chances = model.validation_proba_.max(axis=1)
+        proba = model.validation_proba_
+        mine = name_classes(model, proba[hidden])
         expected = Score(model.validation_accuracy_, *model.validation_interval_)
         codes = np.searchsorted(model.classes_.astype(str), truth[hidden])
         weights = model.class_prior_[codes] / np.bincount(codes)[codes]
     predictions = {MODEL: mine, **predict_simply(X, truth, known, folds)}
-    chances = None if chances is None else chances[hidden]
-    more = by_validation, int((known & ~held_out).sum()), expected, weights, chances
+    more = (
+        by_validation,
+        int((known & ~held_out).sum()),
+        expected,
+        weights,
+        proba[hidden].max(axis=1),
+    )
     return Evaluation(truth[hidden], predictions, classes, *more)
 
 
