@@ -87,14 +87,14 @@ def write_all(fitted: Fitted, out: Results, options: Namespace) -> Report:
     if fitted.predicts:
         out.write_csv(_PROBABILITIES, *make_table(fitted.ids, list_probabilities(fitted)))
         out.write_csv(_CODES, _HEADS, map(_cells, report.codes))
-        rows = [
-            [column, group, *_cells(one)]
-            for column, groups in fitted.groups.items()
-            for group in sort_naturally([*set(groups)])
-            for one in fitted.shares_of_codes(np.array(groups) == group)
-        ]
         if fitted.groups:
-            out.write_csv(_CODES_BY, ["column", "value", *_HEADS], rows)
+            parts = (
+                [column, group, *_cells(one)]
+                for column, groups in fitted.groups.items()
+                for group in sort_naturally([*set(groups)])
+                for one in fitted.shares_of_codes(np.array(groups) == group)
+            )
+            out.write_csv(_CODES_BY, ["column", "value", *_HEADS], parts)
     for part, name in {"prevalence": _OVER_TIME, **_PARTS}.items():
         rows = fitted.over_time and fitted.over_time.to_rows(part)  # type: ignore[arg-type]
         if rows:

@@ -157,7 +157,7 @@ class Fitted(Data):
         """The predicted classes as indicators, (n, k)."""
         if self.predicted.ndim == 2:
             return self.predicted
-        return np.eye(self.proba.shape[1], dtype=np.int64)[self.proba.argmax(axis=1)]
+        return np.asarray(self.proba.argmax(axis=1)[:, None] == np.arange(self.proba.shape[1]))
 
     @cached_property
     def classes(self) -> list[str]:
@@ -178,7 +178,7 @@ class Fitted(Data):
     def certainty(self) -> Array:
         """The probability of each prediction, of several labels the smallest, (n,)."""
         chances = np.where(self.guesses > 0, self.proba, 1.0).min(axis=1)
-        return np.where(self.guesses.any(axis=1), chances, 1 - self.proba.max(axis=1))
+        return np.asarray(np.where(self.guesses.any(axis=1), chances, 1 - self.proba.max(axis=1)))
 
     @cached_property
     def known(self) -> Mask:
@@ -188,7 +188,7 @@ class Fitted(Data):
     @cached_property
     def coded(self) -> Mask:
         """The samples without a label for which one is predicted."""
-        return (np.array(self.reasons) == "") & ~self.known
+        return ~self.known & [why == "" for why in self.reasons]
 
     @cached_property
     def sure(self) -> Sure:
