@@ -23,16 +23,7 @@ from ..report.evaluation import REGRESSION, SVC, explain_no_estimate, format_sco
 from ..report.shares import ClassShare
 from ..selection import RankChoice
 from ._models import Fitted, measure
-from ._outputs import (
-    METRICS_NAME,
-    MODEL_NAME,
-    PAGE_NAME,
-    SEPARATOR,
-    Results,
-    list_probabilities,
-    make_predictions,
-    make_table,
-)
+from ._outputs import METRICS_NAME, MODEL_NAME, PAGE_NAME, SEPARATOR, Results, make_predictions
 from ._read import warn
 
 _TOPICS, _SHARES, _EXAMPLES = "topics.csv", "topic_classes.csv", "topic_examples.csv"
@@ -77,7 +68,7 @@ def write_all(fitted: Fitted, out: Results, options: Namespace) -> Report:
     report, model = make_report(fitted, options), fitted.model
     separator = options.label_separator or SEPARATOR
     notes = {"label_separator": separator, "id": options.id}  # for `predict`
-    notes |= {} if fitted.target is None else {"least": fitted.sure[1]}
+    notes |= {"least": fitted.sure[1]} if fitted.target else {}
     save_with_notes(model, out.path(MODEL_NAME), notes)
     if (vectorizer := fitted.vectorizer) is not None:
         write_vectorizer(out.path(VECTORIZER_NAME), *vectorizer)
@@ -85,7 +76,7 @@ def write_all(fitted: Fitted, out: Results, options: Namespace) -> Report:
     out.write_csv(_PREDICTIONS, *make_predictions(fitted, separator))
     np.save(out.path(_REPRESENTATION), model.representation_)
     if fitted.predicts:
-        out.write_csv(_PROBABILITIES, *make_table(fitted.ids, list_probabilities(fitted)))
+        out.write_csv(_PROBABILITIES, *make_predictions(fitted, separator, full=True))
         out.write_csv(_CODES, _HEADS, map(_cells, report.codes))
         if fitted.groups:
             parts = (

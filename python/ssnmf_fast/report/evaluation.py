@@ -186,7 +186,7 @@ class Evaluation:
         groups of few samples, the largest that just reaches a target is a lucky one.
         """
         order = np.argsort(-self.chances, kind="stable")
-        right, chances = (self.predictions[MODEL] == self.truth)[order], self.chances[order]
+        chances, right = self.chances[order], (self.predictions[MODEL] == self.truth)[order]
         weights = np.ones(len(order)) if self.weights is None else self.weights[order]
         sums, squares = weights.cumsum(), (weights**2).cumsum()
         least = np.minimum((weights * right).cumsum(), (weights * chances).cumsum()) / sums
@@ -279,14 +279,8 @@ def evaluate(
         codes = np.searchsorted(model.classes_.astype(str), truth[hidden])
         weights = model.class_prior_[codes] / np.bincount(codes)[codes]
     predictions = {MODEL: mine, **predict_simply(X, truth, known, folds)}
-    more = (
-        by_validation,
-        int((known & ~held_out).sum()),
-        expected,
-        weights,
-        proba[hidden].max(axis=1),
-    )
-    return Evaluation(truth[hidden], predictions, classes, *more)
+    more = by_validation, int((known & ~held_out).sum()), expected, weights
+    return Evaluation(truth[hidden], predictions, classes, *more, proba[hidden].max(axis=1))
 
 
 def predict_simply(X: Any, labels: Array, known: Array, folds: Array) -> dict[str, Array]:
