@@ -160,6 +160,8 @@ def make_report(fitted: Fitted, options: Namespace) -> Report:
             facts["held out"] = str(int(fitted.held_out.sum()))
     if (over := fitted.over_time) is not None:
         facts["slices of time"] = str(len(over.slices))
+        if "freq" not in fitted.given:
+            remarks.append(f"length of slices by the span of the dates: {fitted.freq}; see --freq")
         remarks += over.notes
     facts |= {f"texts {name}": str(number) for name, number in fitted.odd_texts.items() if number}
     details = {"iterations": str(model.n_iter_)}

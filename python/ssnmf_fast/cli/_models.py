@@ -6,6 +6,7 @@ import copy
 import math
 import re
 from argparse import Namespace
+from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -28,7 +29,6 @@ from ._read import UsageError, find_source, refuse, warn
 from ._text import Vectorizer
 
 _REASONS = {"empty text": "empty", "no known word": "without a known word"}
-_NO_WORDS = "texts are empty or have no known word"
 Ids = tuple[str, Sequence[Any]]  # name of the column, and the id of every sample
 
 
@@ -66,13 +66,16 @@ class Data:
         counts = {name: self.reasons.count(why) for why, name in _REASONS.items()}
         return {**counts, "repeated": len(known) - len(set(known))}
 
-    def warn_of_reasons(self, consequence: str) -> None:
-        """Warn of samples for which no label can be predicted."""
+    def warn_of_reasons(self, consequence: str, hint: str = "") -> None:
+        """Warn of samples for which no label can be predicted; `hint` is for unknown words."""
         odd = [str(sample) for sample, why in enumerate(self.reasons) if why]
         if odd:
-            what = "samples have no data" if self.texts is None else _NO_WORDS
+            counts = Counter(filter(None, self.reasons))
+            what = ", ".join(f"{why} {count}" for why, count in counts.items())
             first = ", ".join([*odd[:5], *["..."] * (len(odd) > 5)])
-            warn(f"{len(odd)} of {len(self.reasons)} {what} (sample {first}): {consequence}")
+            wrong = f"{len(odd)} of {len(self.reasons)} samples cannot be used"
+            more = hint * ("no known word" in counts)
+            warn(f"{wrong} ({what}; sample {first}): {consequence}{more}")
 
     @property
     def size(self) -> str:
@@ -431,7 +434,7 @@ def choose_model(options: Namespace) -> Model:
     options.model = model.name
     defaults = model.estimator().get_params()
     for name, parameter in model.parameters.items():
-        if getattr(options, name) is None:
+        if getattr(options, name) is None and name != "freq":  # which follows from the data
             setattr(options, name, defaults[parameter])
     if options.test_size is None and model.guided:
         # Validation within the fit estimates the accuracy, and no label is lost for it.

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 
 from .._common.arrays import Array
-from .._common.text import sort_naturally
+from .._common.text import short, sort_naturally
 
 MODEL, SVC, LARGEST, REGRESSION = "model", "LinearSVC", "largest class", "logistic regression"
 _KEYS = {MODEL: "", SVC: "linear_svc_", REGRESSION: "logistic_regression_", LARGEST: "majority_"}
@@ -25,6 +25,7 @@ _MOST_ENTRIES = 10_000_000  # of the training samples; LinearSVC takes minutes f
 _LEVEL, _QUANTILE = 0.95, 1.96  # of the intervals; quantile of the normal distribution for it
 _RESAMPLES, _CHANCE = 500, 0.05
 _CAUTION, _FEWEST = 0.5, 10  # standard errors above a target accuracy; samples that show it
+_MISSED, _SHOWN = "classes never predicted correctly", 5
 _AVERAGES = "micro", "macro"
 _OF_NEW = (
     "The interval of the model is wider than the others because it is for new samples: the fits "
@@ -227,10 +228,13 @@ class Evaluation:
         return measures
 
     def shortfalls(self) -> list[str]:
-        """Return in words where the model is worse than a simple method, and what to do."""
+        """Return in words what the model misses or does worse than others, and what to do."""
         from scipy.stats import binomtest
 
-        lines = []
+        scores = [one for one in self.class_scores if one.samples and not one.recall]
+        missed = [f"{short(one.name)} (0 of {one.samples} samples)" for one in scores]
+        shown = ", ".join(missed[:_SHOWN]) + ", ..." * (len(missed) > _SHOWN)
+        lines = [f"{_MISSED} {self.where}: {shown}; label more samples of them"] * bool(missed)
         for (name, kind), score in self._scores.items():
             best = self._scores[MODEL, kind]
             if best.value >= score.value:
