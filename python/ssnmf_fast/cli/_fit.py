@@ -264,7 +264,7 @@ def run_suggest(options: Namespace) -> dict[str, Any]:
     codable = ~labels.known & (np.array(data.reasons) == "")
     rest = np.setdiff1d(np.flatnonzero(codable), [*labels.passed_over])
     if not len(rest):
-        raise UsageError("none is left: all have a label, no known word, or were suggested before")
+        raise UsageError("every sample has a label or no known word, or was suggested before")
     for name in (*empty, None if data.vectorizer is None else data.vectorizer.column):
         if name in (SAMPLE, _PREDICTION, _PROBABILITY):
             raise UsageError(f"the table to fill in already has a column {name!r}; rename yours")
