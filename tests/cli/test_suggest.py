@@ -43,7 +43,7 @@ def write(path: Path, rows: list[list[Any]], **how: Any) -> str:
 
 def fill(path: Path, column: str, **how: Any) -> list[dict[str, str]]:
     """Fill in the true kinds; return the rows."""
-    rows = rows_of(path)
+    rows = rows_of(path, marked=False)
     for row in rows:
         row[column] = KINDS[int(row["sample"]) % 3]
     write(path, [[*rows[0]], *([*row.values()] for row in rows)], **how)
@@ -97,7 +97,7 @@ class TestRoundTrip:
         assert main(["suggest", *given, "--count", "8", "--out", str(todo), "--quiet"]) == 0
         assert main(["fit", *given, "--out", str(tmp_path / "out"), "--quiet"]) == 0
         model, vectorizer = sf.load(tmp_path / "out"), sf.io.load_vectorizer(tmp_path / "out")
-        bodies = [row["body"] for row in rows_of(tmp_path / "a.csv")][LABELED:]
+        bodies = [row["body"] for row in rows_of(tmp_path / "a.csv", marked=False)][LABELED:]
         chosen = model.suggest(vectorizer.transform(bodies), 8) + LABELED
         assert [int(row["sample"]) for row in rows_of(todo)] == chosen.tolist()
 
@@ -164,7 +164,7 @@ def test_ids_that_repeat_name_no_sample(ids: list[str] | None, tmp_path: Path) -
     given += ["--max-df", "1", "--model", "ssnmf", "--supervision-weight", "1", "--rank", "1"]
     out = tmp_path / "out"
     assert main([*given, "--test-size", "0", "--max-iter", "2", "--out", str(out)]) == 0
-    with (out / "predictions.csv").open(encoding="utf-8", newline="") as file:
+    with (out / "predictions.csv").open(encoding="utf-8-sig", newline="") as file:
         found = [row["label"] for row in csv.DictReader(file)]
     unique = ids is not None and len(set(ids)) == 3
     assert found == (["old", "old", "new"] if unique else ["old", "new", "old"])

@@ -11,15 +11,16 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from .._common.text import sort_naturally
+from .._common.text import shorten, sort_naturally
 from .._persist.io import save_with_notes
 from .._persist.texts import VECTORIZER_NAME, write_vectorizer
 from .._topics import Topics, class_means, numbered_names, real_terms
 from ..estimators import TopicTree
 from ..estimators._over_time import lengths_of
 from ..plotting import image_grid
-from ..report import Drawing, Example, Report
-from ..report.evaluation import REGRESSION, SVC, Evaluation, explain_no_estimate, format_score
+from ..report import Drawing, Example, Names, Report
+from ..report.evaluation import REGRESSION, SVC, explain_no_estimate, format_score
+from ..report.shares import ClassShare
 from ..selection import RankChoice
 from ._models import Fitted, measure
 from ._outputs import METRICS_NAME, MODEL_NAME, PAGE_NAME, SEPARATOR, Results, make_predictions
@@ -29,6 +30,7 @@ _TOPICS, _SHARES, _EXAMPLES = "topics.csv", "topic_classes.csv", "topic_examples
 _PREDICTIONS, _REPRESENTATION = "predictions.csv", "representation.npy"
 _OVER_TIME, _HEAT_MAP = "topics_over_time.csv", "topics_over_time.png"
 _PARTS = {"words": "words_over_time.csv", "classes": "classes_over_time.csv"}
+_PROBABILITIES, _CODES, _CODES_BY = "probabilities.csv", "codes.csv", "codes_by.csv"
 _PICTURE, CURVE = "components.png", "ranks.png"
 FILES = {
     MODEL_NAME: "the model, for `ssnmf-fast predict` and ssnmf_fast.load",
@@ -36,7 +38,10 @@ FILES = {
     _TOPICS: "top terms of every topic",
     _SHARES: "share of every class in a topic",
     _EXAMPLES: "typical samples of every topic",
+    _CODES: "every code: coded, predicted, and its share of all samples",
+    _CODES_BY: "the same for every value of other columns",
     _PREDICTIONS: "one line per sample",
+    _PROBABILITIES: "the same with the probabilities of all codes",
     _REPRESENTATION: "weights of the topics in every sample",
     METRICS_NAME: "sizes and measures",
     _PICTURE: "the topics as images",
@@ -50,6 +55,8 @@ HARDER = (
     "samples chosen by `suggest` are harder than average: on all samples the accuracy is usually "
     "higher than on the labeled ones"
 )
+_HEADS = ("code", "labeled", "predicted", "share", "low", "high")
+_DIGITS = 4  # of a share
 _ENOUGH = 10  # held-out samples of every class, to compute shares from them alone
 _LEAST, _MAIN = 0.01, 0.5  # least share of an example, also relative to the largest of its topic
 _NAME_TERMS = 3  # in the name of a topic over time
@@ -61,12 +68,24 @@ def write_all(fitted: Fitted, out: Results, options: Namespace) -> Report:
     report, model = make_report(fitted, options), fitted.model
     separator = options.label_separator or SEPARATOR
     notes = {"label_separator": separator, "id": options.id}  # for `predict`
+    notes |= {"least": fitted.sure[1]} if fitted.target else {}
     save_with_notes(model, out.path(MODEL_NAME), notes)
     if (vectorizer := fitted.vectorizer) is not None:
         write_vectorizer(out.path(VECTORIZER_NAME), *vectorizer)
     _write_topics(out, fitted, report)
     out.write_csv(_PREDICTIONS, *make_predictions(fitted, separator))
     np.save(out.path(_REPRESENTATION), model.representation_)
+    if fitted.predicts:
+        out.write_csv(_PROBABILITIES, *make_predictions(fitted, separator, full=True))
+        out.write_csv(_CODES, _HEADS, map(_cells, report.codes))
+        if fitted.groups:
+            parts = (
+                [column, group, *_cells(one)]
+                for column, groups in fitted.groups.items()
+                for group in sort_naturally([*set(groups)])
+                for one in fitted.shares_of_codes(np.array(groups) == group)
+            )
+            out.write_csv(_CODES_BY, ["column", "value", *_HEADS], parts)
     for part, name in {"prevalence": _OVER_TIME, **_PARTS}.items():
         rows = fitted.over_time and fitted.over_time.to_rows(part)  # type: ignore[arg-type]
         if rows:
@@ -93,6 +112,11 @@ def write_all(fitted: Fitted, out: Results, options: Namespace) -> Report:
     return report
 
 
+def _cells(one: ClassShare) -> list[Any]:
+    """Return a row of the tables of codes, empty where a share is not known."""
+    return [*one[:3], *(None if value != value else round(value, _DIGITS) for value in one[3:])]
+
+
 def curve_of(choice: RankChoice) -> Drawing:
     """Return the curve of scores by number of topics."""
     what = f"The {choice.label} for every number of topics"
@@ -114,6 +138,8 @@ def make_report(fitted: Fitted, options: Namespace) -> Report:
         remarks.append("not compared with a simple classifier: the data are too large")
     if evaluation is not None and options.more_labels:
         remarks.append(HARDER)
+    if fitted.target is not None and fitted.coded.any():
+        remarks.append(describe_sure(fitted))
     if evaluation is None and fitted.guided and labels is not None:
         remarks.append(explain_no_estimate(model, labeled, len(labels.names)))
     if getattr(model, "class_prior", "labels") is None and labels is not None:
@@ -156,6 +182,7 @@ def make_report(fitted: Fitted, options: Namespace) -> Report:
         topics=topics,
         shares_note=note,
         class_counts=counts,
+        codes=fitted.shares_of_codes() if fitted.predicts else (),
         examples=find_examples(fitted),
         parts=None if shape is None else model.components_.reshape(-1, *shape),
         evaluation=evaluation,
@@ -164,6 +191,15 @@ def make_report(fitted: Fitted, options: Namespace) -> Report:
         remarks=remarks,
         tree=tree,
     )
+
+
+def describe_sure(fitted: Fitted) -> str:
+    """Return how many predictions have the target accuracy, and how many are to check by hand."""
+    count, unsure, sure = int(fitted.coded.sum()), len(fitted.to_check), "none by validation"
+    if (score := fitted.sure[2]) is not None:
+        found = "{:.1%} by validation, 95% interval {:.1%} to {:.1%}".format(*score)
+        sure = f"{count - unsure} of {count} predictions ({found})"
+    return f"at least {fitted.target:.0%} right: {sure}; {unsure} to check by hand"
 
 
 def describe_topics(fitted: Fitted, n_terms: int) -> tuple[Topics, str, list[int]]:
@@ -223,15 +259,6 @@ def find_examples(fitted: Fitted, count: int = 3) -> list[list[Example]]:
     return examples
 
 
-def shorten(text: str, length: int = 200) -> str:
-    """Return the beginning of a text on one line, cut between words if possible."""
-    line = " ".join(text.split())
-    cut = line[: length - 1]
-    words = cut.rpartition(" ")[0]
-    cut = words if len(words) > length / 2 else cut
-    return line if len(line) <= length else f"{cut.rstrip()}…"
-
-
 def _write_topics(out: Results, fitted: Fitted, report: Report) -> None:
     topics, examples = report.topics, report.examples
     heads = ["topic", "name"] if any(topic.name for topic in topics) else ["topic"]
@@ -279,6 +306,7 @@ def describe(fitted: Fitted, report: Report, options: Namespace) -> dict[str, An
         "judged_by": by,
         "judged_samples": 0 if evaluation is None else len(evaluation.truth),
         "classes": {one.pop("name"): one for one in scores},
+        "codes": [dict(zip(_HEADS, _cells(one), strict=True)) for one in report.codes],
         "settings": dict(fitted.settings),
         **({"odd_texts": fitted.odd_texts} if fitted.odd_texts else {}),
         "warnings": report.warnings,
@@ -305,8 +333,15 @@ def print_report(fitted: Fitted, report: Report) -> None:
     for line in report.warnings:
         if line not in fitted.told:
             warn(line)
+    if report.codes:
+        form = "{}|{}|{:.1%}|{:.1%} to {:.1%}".format
+        texts = (form(*one[1:]).replace("nan% to nan%", "-") for one in report.codes)
+        codes = [(c.name, t.split("|"), c.share) for c, t in zip(report.codes, texts, strict=True)]
+        print_classes("Codes", ("labeled", "predicted", "share", "95% interval"), codes)
     if report.evaluation is not None:
-        print_class_scores(report.evaluation)
+        scores = report.evaluation.class_scores
+        rows = [(s[0], [*map(format_score, s[1:4]), str(s[4])], s.samples) for s in scores]
+        print_classes("Classes", ("precision", "recall", "F", "samples"), rows)
     print("\nTopics")
     terms = fitted.image_shape is None
     shown = report.topics if terms else report.topics[:_IMAGES_PRINTED]
@@ -329,17 +364,17 @@ def print_report(fitted: Fitted, report: Report) -> None:
             print(f"  {names[peak.topic]:<{width}}  {peak.slice}  {peak.concentration:.0%}")
 
 
-def print_class_scores(evaluation: Evaluation) -> None:
-    """Print a line for every class, or for the largest of many."""
-    scores = shown = evaluation.class_scores
-    if len(scores) > _CLASSES_PRINTED:
-        largest = sorted(scores, key=lambda one: -one.samples)[:_CLASSES_PRINTED]
-        shown = [one for one in scores if one in largest]
-    width = min(max(len(one.name) for one in shown), _LONGEST_NAME)
-    print(f"\n{'Classes':<{width + 2}}  precision  recall     F  samples")
-    for one in shown:
-        precision, recall, f = (format_score(value) for value in one[1:4])
-        name = one.name if len(one.name) <= width else one.name[: width - 3] + "..."
-        print(f"  {name:<{width}}  {precision:>9}  {recall:>6}  {f:>4}  {one.samples:>7}")
-    if len(shown) < len(scores):
-        print(f"  and {len(scores) - len(shown)} smaller classes; see {PAGE_NAME}")
+def print_classes(title: str, heads: Names, rows: Sequence[tuple[str, Names, float]]) -> None:
+    """Print a line for every class, or for the largest of many; rows have name, cells and size."""
+    largest = sorted(rows, key=lambda row: -row[2])[:_CLASSES_PRINTED]
+    shown = [row for row in rows if row in largest]
+    width = min(max(len(row[0]) for row in shown), _LONGEST_NAME)
+    cut = [name if len(name) <= width else f"{name[: width - 3]}..." for name, _, _ in shown]
+    lines = [(title, heads), *((f"  {name}", row[1]) for name, row in zip(cut, shown, strict=True))]
+    sizes = [max(map(len, column)) for column in zip(*(cells for _, cells in lines), strict=True)]
+    print()
+    for name, cells in lines:
+        parts = (f"  {cell:>{size}}" for cell, size in zip(cells, sizes, strict=True))
+        print(f"{name:<{width + 2}}{''.join(parts)}")
+    if len(shown) < len(rows):
+        print(f"  and {len(rows) - len(shown)} smaller classes; see {PAGE_NAME}")

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from .._common.arrays import Array
+from .._common.text import nfc
 from .._data.arrays import float_dtype
 from .._data.times import choose_freq, cut, read_times
 from .._solver.loop import ProgressBar
@@ -57,6 +58,7 @@ _OF_TABLES = {
     *("text", "max_features", "min_df", "max_df", "stop_words", "ngram"),
     *("token_pattern", "keep_markup"),
 }
+_MOST_GROUPS = 100  # of --by; with more it is a column of ids or texts
 _NOT_SETTINGS = {"run", "defaults", "out", "terms", "json", "quiet", "debug", "safe_csv"}
 
 
@@ -66,6 +68,8 @@ def run(options: Namespace, data: Data | None = None) -> dict[str, Any]:
     model, inputs = choose_model(options), [] if data is not None else list_inputs(options)
     if options.labels is None:
         refuse(options, ("unlabeled", "more_labels"), "is for labels; give --labels too")
+    if not model.guided:
+        refuse(options, ("by", "target_accuracy"), "is for codes; give --labels, or --seeds")
     with results_folder(options, "fit", FILES, inputs) as out, keeping_warnings() as told:
         data = read_data(options) if data is None else data
         check_labels(model, data.labels, options)
@@ -82,7 +86,8 @@ def run(options: Namespace, data: Data | None = None) -> dict[str, Any]:
 def list_inputs(options: Namespace) -> list[str | None]:
     words = options.stop_words, *options.stop_words.split(",")
     names = (options.data, options.features, options.time, options.seeds)
-    return [*names, *words, *(options.labels or ()), *(options.more_labels or ())]
+    lists = options.labels, options.more_labels, options.by
+    return [*names, *words, *(name for some in lists for name in some or ())]
 
 
 def read_data(options: Namespace) -> Data:
@@ -102,7 +107,7 @@ def read_data(options: Namespace) -> Data:
 
 def _read_text(table: Table, options: Namespace) -> Data:
     find_label_columns(table, options)
-    taken = *(options.labels or ()), options.time
+    taken = *(options.labels or ()), options.time, *(options.by or ())
     others = [name for name in table.frame if name not in taken]
     table.refuse_numbers(others if options.text is None else [options.text])
     column = find_text_column(table, options.text, *taken)
@@ -117,10 +122,12 @@ def _read_text(table: Table, options: Namespace) -> Data:
 
 
 def _read_guides(options: Namespace, data: Table | Source, n_samples: int) -> dict[str, Any]:
-    """Return the labels and times of the samples."""
+    """Return the labels, groups and times of the samples."""
     labels = read_labels_of(options, data, n_samples)
+    groups = {name: _read_groups(name, data, n_samples) for name in options.by or ()}
+    known = {"labels": labels, "groups": groups}
     if options.time is None:
-        return {"labels": labels}
+        return known
     values = read_values(options.time, data, n_samples)
     is_column = isinstance(data, Table) and options.time in data.frame
     try:
@@ -131,13 +138,23 @@ def _read_guides(options: Namespace, data: Table | Source, n_samples: int) -> di
         # Fails now, not after the fit.
         slices = cut(times.values, options.freq, "dates", least=1 + (options.model == "dynamic"))
         if len(slices.starts) > 1:
-            return {"labels": labels, "times": times}
+            return known | {"times": times}
         one = f"all dates are in one slice ({options.freq}), which begins at {slices.starts[0]}"
         warn(f"{one}: topics over time are left out")
-        return {"labels": labels}
+        return known
     except (TypeError, ValueError) as error:
         where = data if is_column else options.time
         raise UsageError(f"{where}: {str(error).rstrip('.')}") from error
+
+
+def _read_groups(column: str, data: Table | Source, n_samples: int) -> list[str]:
+    """Return the values of a column of --by, which must be few."""
+    values = read_values(column, data, n_samples)
+    groups = [str("" if one is None else nfc(one)).strip() or "(empty)" for one in values]
+    if (count := len({*groups})) > _MOST_GROUPS:
+        wrong = f"{count} different values, such as {groups[0]!r}; expected at most {_MOST_GROUPS}"
+        raise UsageError(f"--by {column}: {wrong}, such as the regions or years of the samples")
+    return groups
 
 
 def train(model: Model, data: Data, options: Namespace) -> Fitted:
@@ -171,6 +188,7 @@ def train(model: Model, data: Data, options: Namespace) -> Fitted:
         held_out=held_out,
         guided=model.guided,
         freq=options.freq,
+        target=options.target_accuracy,
         seconds=time.perf_counter() - begin,
         settings=_list_settings(estimator, data, options),
     )
@@ -293,7 +311,7 @@ def _write_to_fill(out: Output, fitted: Fitted, chosen: Array, empty: list[str],
     ids = None if fitted.ids is None else (fitted.ids[0], [fitted.ids[1][row] for row in chosen])
     names, rows = make_table(ids, columns)
     numbered = zip(chosen.tolist(), rows, strict=True)
-    out.write(names, ([sample, *cells] for sample, (_, *cells) in numbered), marked=True)
+    out.write(names, ([sample, *cells] for sample, (_, *cells) in numbered))
 
 
 _TABLE = "ranks.csv"

@@ -7,10 +7,11 @@ import math
 import re
 from argparse import Namespace
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from inspect import signature
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -18,9 +19,11 @@ import scipy.sparse as sp
 
 from .. import estimators, metrics, results
 from .._common.arrays import Array
+from .._common.text import sort_naturally
 from .._data.times import Times
 from .._topics import amounts, topic_shares
-from ..report.evaluation import Evaluation, Measure, evaluate, name_classes
+from ..report.evaluation import NONE_SURE, Evaluation, Measure, Sure, evaluate, name_classes
+from ..report.shares import ClassShare, shares_of_classes
 from ._labels import Mask, SampleLabels, read_seeds, warn_of_labels
 from ._read import UsageError, find_source, refuse, warn
 from ._text import Vectorizer
@@ -40,6 +43,7 @@ class Data:
     texts: list[str] | None = None  # from which the vectorizer made X
     ids: Ids | None = None
     times: Times | None = None
+    groups: dict[str, list[str]] = field(default_factory=dict)  # of the samples, by column
     image_shape: tuple[int, int] | None = None
 
     @cached_property
@@ -91,6 +95,8 @@ class Fitted(Data):
     freq: str | int = "month"
     told: Sequence[str] = ()  # warnings of reading and fitting
     given: Collection[str] = ()  # settings that are not defaults
+    target: float | None = None  # accuracy of the predictions that nobody checks
+    least: float | None = None  # probability of these in new data, as found by the fit
 
     @cached_property
     def over_time(self) -> results.TopicsOverTime | None:
@@ -149,13 +155,69 @@ class Fitted(Data):
             return np.asarray(self.model.predict(self.X))
         return name_classes(self.model, self.proba)
 
+    @cached_property
+    def guesses(self) -> Array:
+        """The predicted classes as indicators, (n, k)."""
+        if self.predicted.ndim == 2:
+            return self.predicted
+        return np.asarray(self.proba.argmax(axis=1)[:, None] == np.arange(self.proba.shape[1]))
+
+    @cached_property
+    def classes(self) -> list[str]:
+        return [str(name) for name in self.model.classes_]
+
     def name_predictions(self, separator: str) -> list[str]:
         """Return the predicted labels as one text per sample; "" for one with a reason."""
-        names: Iterable[str] = map(str, self.predicted)
-        if self.predicted.ndim == 2:
-            classes = np.array([str(name) for name in self.model.classes_])
-            names = (separator.join(classes[row > 0]) for row in self.predicted)
+        names = (separator.join(compress(self.classes, row)) for row in self.guesses)
         return ["" if why else name for name, why in zip(names, self.reasons, strict=True)]
+
+    def name_second(self) -> Array:
+        """Return the most probable class of each sample among those not predicted, (n,)."""
+        others = np.where(self.guesses > 0, -1.0, self.proba)
+        names = np.array([*self.classes, ""], dtype=object)
+        return names[np.where(others.max(axis=1) < 0, -1, others.argmax(axis=1))]
+
+    @cached_property
+    def certainty(self) -> Array:
+        """The probability of each prediction, of several labels the smallest, (n,)."""
+        chances = np.where(self.guesses > 0, self.proba, 1.0).min(axis=1)
+        return np.asarray(np.where(self.guesses.any(axis=1), chances, 1 - self.proba.max(axis=1)))
+
+    @cached_property
+    def known(self) -> Mask:
+        """The samples with a label, hidden from the fit or not."""
+        return np.zeros(len(self.reasons), bool) if self.labels is None else self.labels.known
+
+    @cached_property
+    def coded(self) -> Mask:
+        """The samples without a label for which one is predicted."""
+        return ~self.known & [why == "" for why in self.reasons]
+
+    @cached_property
+    def sure(self) -> Sure:
+        """The surest predictions, which have the target accuracy."""
+        found = self.evaluation
+        return NONE_SURE if found is None or self.target is None else found.sure(self.target)
+
+    @cached_property
+    def to_check(self) -> Array:
+        """The samples whose prediction is to be checked by hand (by default all), surest last."""
+        rows = np.flatnonzero(self.coded)
+        rows = rows[np.argsort(self.certainty[rows], kind="stable")]
+        if self.least is not None:
+            return rows[self.certainty[rows] < self.least]
+        # Samples of the fit have larger probabilities than hidden ones, but the same order.
+        return rows[: len(rows) - round(self.sure[0] * len(rows))]
+
+    def shares_of_codes(self, chosen: Any = True) -> list[ClassShare]:
+        """Return the share of every code in some samples, or in all, in natural order."""
+        labels = np.zeros(self.proba.shape)
+        if self.labels is not None:
+            labels = self.labels.indicators(self.classes)
+        counted = (self.coded | self.known) & chosen
+        parts = labels, self.known, self.proba, self.guesses, counted
+        rows = {one.name: one for one in shares_of_classes(self.model, *parts)}
+        return [rows[name] for name in sort_naturally(self.classes)]
 
     @cached_property
     def scaled(self) -> Any:
@@ -178,8 +240,9 @@ class Fitted(Data):
             return None
         truth = np.array([names[0] if names else "" for names in labels.each])
         if getattr(model, "multilabel_", False):
-            truth = labels.indicators([str(name) for name in model.classes_]).astype(np.int64)
-        return evaluate(model, self.scaled, truth, labels.known, self.held_out, self.predicted)
+            truth = labels.indicators(self.classes).astype(np.int64)
+        predicted = self.predicted, self.proba
+        return evaluate(model, self.scaled, truth, labels.known, self.held_out, *predicted)
 
 
 _COHERENT_TERMS, _DIVERSE_TERMS = 10, 25
@@ -402,6 +465,8 @@ def check_labels(model: Model, labels: SampleLabels | None, options: Namespace) 
     warn_of_labels(labels, options)
     if not model.guided:
         return  # labels that a model is not fitted to only color the report
+    if labels.several:
+        refuse(options, ("target_accuracy",), "is for one label per sample; some have several")
     if labels.several and "label_separator" not in model.options:
         first = next(i for i, names in enumerate(labels.each) if len(names) > 1)
         names = ", ".join(labels.each[first])

@@ -66,12 +66,14 @@ def run(options: Namespace) -> dict[str, Any]:
     fitted.warn_of_reasons("nothing is predicted for them")
     if not fitted.predicts:
         refuse(options, ("explain",), f"needs a model that predicts labels; not {path}")
+    fitted = replace(fitted, least=notes.get("least"))
     separator = str(notes.get("label_separator", SEPARATOR))
     out.write(*make_predictions(fitted, separator, new=True, explain=options.explain))
     count = int(fitted.X.shape[0])
     if out.path is not None:
         what = "predictions" if fitted.predicts else "samples with the weights of their topics"
-        print(f"{count} {what} are in {out}")
+        more = "" if fitted.least is None else f"; to check by hand: {len(fitted.to_check)}"
+        print(f"{count} {what} are in {out}{more}")
     return {"model": type(model).__name__, "samples": count, "out": str(out)}
 
 

@@ -20,6 +20,7 @@ from ..plotting import objective_curve
 from ..plotting._style import figure
 from ..plotting._tables import darkest_share
 from .evaluation import MODEL, Evaluation, Measure, format_score
+from .shares import ClassShare
 
 __all__ = ["Drawing", "Example", "Report", "confusion", "png", "render"]
 
@@ -76,6 +77,7 @@ class Report:
     residual: float | None = None
     shares_note: str = ""
     class_counts: Sequence[int] = ()
+    codes: Sequence[ClassShare] = ()
     examples: Sequence[Sequence[Example]] = ()
     parts: npt.NDArray[Any] | None = None
     evaluation: Evaluation | None = None
