@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 from argparse import Namespace
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -18,11 +19,20 @@ from .._topics import Topics, class_means, numbered_names, real_terms
 from ..estimators import TopicTree
 from ..estimators._over_time import lengths_of
 from ..plotting import image_grid
-from ..report import Drawing, Example, Report
+from ..report import Drawing, Example, Leading, Report, pixels
 from ..report.evaluation import REGRESSION, SVC, Evaluation, explain_no_estimate, format_score
+from ..report.shares import ClassShare, shares_of_classes
 from ..selection import RankChoice
 from ._models import Fitted, measure
-from ._outputs import METRICS_NAME, MODEL_NAME, PAGE_NAME, SEPARATOR, Results, make_predictions
+from ._outputs import (
+    METRICS_NAME,
+    MODEL_NAME,
+    PAGE_NAME,
+    SEPARATOR,
+    Results,
+    default_out,
+    make_predictions,
+)
 from ._read import warn
 
 _TOPICS, _SHARES, _EXAMPLES = "topics.csv", "topic_classes.csv", "topic_examples.csv"
@@ -52,6 +62,8 @@ HARDER = (
 )
 _ENOUGH = 10  # held-out samples of every class, to compute shares from them alone
 _LEAST, _MAIN = 0.01, 0.5  # least share of an example, also relative to the largest of its topic
+_UNSURE = 20  # predictions to check
+_NOT_REPEATED = {"run", "defaults", "shared", "data", "json", "quiet", "debug"}
 _NAME_TERMS = 3  # in the name of a topic over time
 _TERMS_PRINTED, _IMAGES_PRINTED, _CLASSES_PRINTED, _LONGEST_NAME = 8, 10, 20, 32
 
@@ -71,10 +83,9 @@ def write_all(fitted: Fitted, out: Results, options: Namespace) -> Report:
         rows = fitted.over_time and fitted.over_time.to_rows(part)  # type: ignore[arg-type]
         if rows:
             out.write_csv(name, [*rows[0]], ([*row.values()] for row in rows))
-    out.write_summary(describe(fitted, report, options))
     drawings, shape = list[Drawing](), fitted.image_shape
     if shape is not None:
-        classes = [", ".join(str(name) for name, _ in topic.leading) for topic in report.topics]
+        classes = [", ".join(str(name) for name, _ in some) for some in report.leading]
         names = [f"{k} ({one})" if one else str(k) for k, one in enumerate(classes)]
         more = " and main classes" if any(classes) else ""
         caption = f"With their numbers{more}. Each image is approximated by a weighted sum of them."
@@ -89,7 +100,7 @@ def write_all(fitted: Fitted, out: Results, options: Namespace) -> Report:
         )
         plot = partial(over.plot, n_terms=_NAME_TERMS)
         drawings.append(("Topics over time", caption, _HEAT_MAP, plot))
-    out.write_page(report, drawings)
+    out.finish(describe(fitted, report, options), report, drawings)
     return report
 
 
@@ -136,11 +147,12 @@ def make_report(fitted: Fitted, options: Namespace) -> Report:
         facts["slices of time"] = str(len(over.slices))
         remarks += over.notes
     facts |= {f"texts {name}": str(number) for name, number in fitted.odd_texts.items() if number}
+    tables = [] if (check := _find_unsure(fitted, options)) is None else [check]
     details = {"iterations": str(model.n_iter_)}
     if fitted.residual is not None:
         details["residual"] = f"{fitted.residual:.1e}"
     details |= {"dtype": str(model.components_.dtype), "fit": f"{fitted.seconds:.2f} s"}
-    given = [pair for pair in fitted.settings if pair[0] in fitted.given]
+    given = [pair for pair in fitted.settings if pair[0].replace(" ", "_") in fitted.given]
     others = [pair for pair in fitted.settings if pair not in given]
     return Report(
         title="Topics and labels" if labels is not None else "Topics",
@@ -155,13 +167,92 @@ def make_report(fitted: Fitted, options: Namespace) -> Report:
         shares_note=note,
         class_counts=counts,
         examples=find_examples(fitted),
-        parts=None if shape is None else model.components_.reshape(-1, *shape),
+        parts=() if shape is None else [*map(pixels, model.components_.reshape(-1, *shape))],
+        leading=_find_leading(topics, evaluation),
+        codes=_count_codes(fitted),
+        steps=_list_steps(fitted, options),
+        tables=tables,
         evaluation=evaluation,
         measures=[*measures, *measure(fitted)],
         warnings=[*fitted.told, *([] if evaluation is None else evaluation.shortfalls())],
         remarks=remarks,
         tree=tree,
     )
+
+
+def _find_leading(topics: Topics, evaluation: Evaluation | None) -> list[Leading]:
+    """Return the main classes of the topics; one that is never right leads no topic."""
+    found = [topic.leading for topic in topics] if topics[0].shares else []
+    if evaluation is not None:
+        right = {one.name for one in evaluation.class_scores if one.f > 0}
+        found = [tuple(pair for pair in some if pair[0] in right) for some in found]
+    return [*found]
+
+
+def _count_codes(fitted: Fitted) -> list[ClassShare]:
+    labels, model = fitted.labels, fitted.model
+    if labels is None or not (fitted.guided and fitted.predicts):
+        return []
+    names, predicted = model.classes_.astype(str), fitted.predicted
+    predicted = predicted if predicted.ndim == 2 else predicted[:, None] == names
+    given = labels.indicators(names.tolist()), labels.known, fitted.proba, predicted
+    return shares_of_classes(model, *given, np.full(len(predicted), True))
+
+
+def _find_unsure(fitted: Fitted, options: Namespace) -> tuple[Any, ...] | None:
+    """Return a table of the least sure predictions of samples without labels."""
+    labels = fitted.labels
+    if labels is None or not fitted.predicts or fitted.predicted.ndim == 2:
+        return None
+    rest = np.flatnonzero(~labels.known)
+    order = np.argsort(-fitted.proba[rest], axis=1, kind="stable")[:, :2]
+    largest = fitted.proba[rest].max(axis=1)
+    rows, names = [], fitted.model.classes_.astype(str)
+    for k in np.argsort(largest, kind="stable")[:_UNSURE]:
+        sample, second = rest[k], names[order[k, 1]] if len(names) > 1 else ""
+        name = sample if fitted.ids is None else fitted.ids[1][sample]
+        text = "" if fitted.texts is None else shorten(fitted.texts[sample])
+        rows.append((str(name), text, names[order[k, 0]], f"{largest[k]:.2f}", second))
+    note = f"The {len(rows)} least sure of {len(rest)} predictions; all are in {_PREDICTIONS}."
+    heads = ("Sample", "Text", "Predicted", "Probability", "Second")
+    return ("Check by hand", note, heads, rows) if rows else None
+
+
+def _list_steps(fitted: Fitted, options: Namespace) -> list[tuple[str, list[str]]]:
+    """Return what to do next, and the commands for it."""
+    labels, evaluation, steps = fitted.labels, fitted.evaluation, list[tuple[str, list[str]]]()
+    if labels is None or not (fitted.guided and fitted.predicts):
+        return steps
+    scores = [] if evaluation is None else evaluation.class_scores
+    if never := [one.name for one in scores if one.samples and not one.f > 0]:
+        steps.append((f"Label more samples of {', '.join(never)}: no prediction is right.", []))
+    if labels.known.all():
+        command = f"ssnmf-fast predict {shlex.quote(str(options.out))} NEW_DATA"
+        return [*steps, ("Predict the labels of new data:", [command])]
+    if hasattr(fitted.model, "suggest"):
+        more = options.more_labels or ()
+        filled = default_out(options.data, f"-to-label{len(more) + 1 if more else ''}.csv")
+        suggest = _command("suggest", options, fitted.given & options.shared, "--out", filled)
+        fit = _command("fit", options, fitted.given, "--more-labels", filled)
+        what = "For a higher accuracy, label the samples that help most, in a table to fill in:"
+        steps.append((what, [suggest, fit]))
+    return steps
+
+
+def _command(name: str, options: Namespace, given: Collection[str], *more: str) -> str:
+    """Return a command with the given options."""
+    words = ["ssnmf-fast", name, options.data]
+    for option in options.defaults:
+        if option not in given or option in _NOT_REPEATED:
+            continue
+        flag, value = f"--{option.replace('_', '-')}", getattr(options, option)
+        if isinstance(value, dict):
+            value = ",".join(f"{key}={share:g}" for key, share in value.items())
+        elif type(value) is tuple:
+            value = ",".join(map(str, value))
+        values = value if isinstance(value, list) else [value]
+        words += [flag] if value is True else [w for one in values for w in (flag, str(one))]
+    return shlex.join([*words, *more])
 
 
 def describe_topics(fitted: Fitted, n_terms: int) -> tuple[Topics, str, list[int]]:
@@ -209,11 +300,11 @@ def find_examples(fitted: Fitted, count: int = 3) -> list[list[Example]]:
         for sample in main[np.lexsort((-share[main], -cosine[main]))].tolist():
             if len(chosen) == count:
                 break
-            text, image = "" if fitted.texts is None else shorten(fitted.texts[sample]), None
+            text, image = "" if fitted.texts is None else shorten(fitted.texts[sample]), ""
             if fitted.image_shape is not None:
                 row = fitted.X[[sample]]
-                image = np.asarray(row.toarray() if sp.issparse(row) else row)
-                image = image.reshape(fitted.image_shape)
+                row = np.asarray(row.toarray() if sp.issparse(row) else row)
+                image = pixels(row.reshape(fitted.image_shape))
             name = "" if ids is None else str(ids[sample])
             example = Example(sample, float(share[sample]), labels[sample], text, image, name)
             chosen.setdefault(text or str(sample), example)
@@ -309,9 +400,10 @@ def print_report(fitted: Fitted, report: Report) -> None:
     terms = fitted.image_shape is None
     shown = report.topics if terms else report.topics[:_IMAGES_PRINTED]
     heads = []
-    for topic in shown:
+    for k, topic in enumerate(shown):
         size = "" if topic.size is None else f" ({topic.size:.0%})"
-        leading = " ".join(f"{name} {share:.0%}" for name, share in topic.leading[:1])
+        main = report.leading[k][:1] if report.leading else ()
+        leading = " ".join(f"{name} {share:.0%}" for name, share in main)
         heads.append(f"{topic.topic}{size} {topic.name or leading}".rstrip())
     width = min(max(map(len, heads)), _LONGEST_NAME)
     for head, topic in zip(heads, shown, strict=True):
