@@ -37,7 +37,9 @@ def shares_of_classes(
     sums = labels[old].sum(axis=0) + proba[new].sum(axis=0)
     ends = np.full((2, proba.shape[1]), np.nan)
     hidden = (folds >= 0) & known
-    if hidden.sum() > 1 or not part:
+    if not part:
+        ends = np.array([sums, sums])
+    elif hidden.sum() > 1:
         errors = labels[hidden] - model.validation_proba_[hidden]
         sums = sums + part * errors.mean(axis=0)
         spread = part**2 * errors.var(axis=0) / len(errors)
