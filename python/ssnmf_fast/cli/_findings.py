@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from argparse import Namespace
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -19,7 +19,7 @@ from .._topics import Topics, class_means, numbered_names, real_terms
 from ..estimators import TopicTree
 from ..estimators._over_time import lengths_of
 from ..plotting import image_grid
-from ..report import Drawing, Example, Leading, Report, pixels
+from ..report import Drawing, Example, Report, pixels
 from ..report.evaluation import REGRESSION, SVC, Evaluation, explain_no_estimate, format_score
 from ..report.shares import ClassShare, shares_of_classes
 from ..selection import RankChoice
@@ -63,7 +63,7 @@ HARDER = (
 _ENOUGH = 10  # held-out samples of every class, to compute shares from them alone
 _LEAST, _MAIN = 0.01, 0.5  # least share of an example, also relative to the largest of its topic
 _UNSURE = 20  # predictions to check
-_NOT_REPEATED = {"run", "defaults", "shared", "data", "json", "quiet", "debug"}
+_SHARED = ("text", "labels", "more_labels", "label_separator", "unlabeled", "id", "stop_words")
 _NAME_TERMS = 3  # in the name of a topic over time
 _TERMS_PRINTED, _IMAGES_PRINTED, _CLASSES_PRINTED, _LONGEST_NAME = 8, 10, 20, 32
 
@@ -168,7 +168,6 @@ def make_report(fitted: Fitted, options: Namespace) -> Report:
         class_counts=counts,
         examples=find_examples(fitted),
         parts=() if shape is None else [*map(pixels, model.components_.reshape(-1, *shape))],
-        leading=_find_leading(topics, evaluation),
         codes=_count_codes(fitted),
         steps=_list_steps(fitted, options),
         tables=tables,
@@ -178,15 +177,6 @@ def make_report(fitted: Fitted, options: Namespace) -> Report:
         remarks=remarks,
         tree=tree,
     )
-
-
-def _find_leading(topics: Topics, evaluation: Evaluation | None) -> list[Leading]:
-    """Return the main classes of the topics; one that is never right leads no topic."""
-    found = [topic.leading for topic in topics] if topics[0].shares else []
-    if evaluation is not None:
-        right = {one.name for one in evaluation.class_scores if one.f > 0}
-        found = [tuple(pair for pair in some if pair[0] in right) for some in found]
-    return [*found]
 
 
 def _count_codes(fitted: Fitted) -> list[ClassShare]:
@@ -221,38 +211,20 @@ def _find_unsure(fitted: Fitted, options: Namespace) -> tuple[Any, ...] | None:
 def _list_steps(fitted: Fitted, options: Namespace) -> list[tuple[str, list[str]]]:
     """Return what to do next, and the commands for it."""
     labels, evaluation, steps = fitted.labels, fitted.evaluation, list[tuple[str, list[str]]]()
-    if labels is None or not (fitted.guided and fitted.predicts):
-        return steps
     scores = [] if evaluation is None else evaluation.class_scores
     if never := [one.name for one in scores if one.samples and not one.f > 0]:
         steps.append((f"Label more samples of {', '.join(never)}: no prediction is right.", []))
-    if labels.known.all():
-        command = f"ssnmf-fast predict {shlex.quote(str(options.out))} NEW_DATA"
-        return [*steps, ("Predict the labels of new data:", [command])]
-    if hasattr(fitted.model, "suggest"):
-        more = options.more_labels or ()
-        filled = default_out(options.data, f"-to-label{len(more) + 1 if more else ''}.csv")
-        suggest = _command("suggest", options, fitted.given & options.shared, "--out", filled)
-        fit = _command("fit", options, fitted.given, "--more-labels", filled)
+    if labels is not None and not labels.known.all() and hasattr(fitted.model, "suggest"):
+        number = len(options.more_labels or ())
+        filled = default_out(options.data, f"-to-label{number + 1 if number else ''}.csv")
+        words = ["ssnmf-fast", "suggest", options.data]
+        for name in [name for name in _SHARED if name in fitted.given]:
+            for one in np.atleast_1d(getattr(options, name)):
+                words += [f"--{name.replace('_', '-')}", str(one)]
+        fit = f"ssnmf-fast fit {shlex.quote(options.data)} ... --more-labels {shlex.quote(filled)}"
         what = "For a higher accuracy, label the samples that help most, in a table to fill in:"
-        steps.append((what, [suggest, fit]))
+        steps.append((what, [shlex.join([*words, "--out", filled]), fit]))
     return steps
-
-
-def _command(name: str, options: Namespace, given: Collection[str], *more: str) -> str:
-    """Return a command with the given options."""
-    words = ["ssnmf-fast", name, options.data]
-    for option in options.defaults:
-        if option not in given or option in _NOT_REPEATED:
-            continue
-        flag, value = f"--{option.replace('_', '-')}", getattr(options, option)
-        if isinstance(value, dict):
-            value = ",".join(f"{key}={share:g}" for key, share in value.items())
-        elif type(value) is tuple:
-            value = ",".join(map(str, value))
-        values = value if isinstance(value, list) else [value]
-        words += [flag] if value is True else [w for one in values for w in (flag, str(one))]
-    return shlex.join([*words, *more])
 
 
 def describe_topics(fitted: Fitted, n_terms: int) -> tuple[Topics, str, list[int]]:
@@ -400,10 +372,9 @@ def print_report(fitted: Fitted, report: Report) -> None:
     terms = fitted.image_shape is None
     shown = report.topics if terms else report.topics[:_IMAGES_PRINTED]
     heads = []
-    for k, topic in enumerate(shown):
+    for topic, some in zip(shown, report.leading, strict=False):
         size = "" if topic.size is None else f" ({topic.size:.0%})"
-        main = report.leading[k][:1] if report.leading else ()
-        leading = " ".join(f"{name} {share:.0%}" for name, share in main)
+        leading = " ".join(f"{name} {share:.0%}" for name, share in some[:1])
         heads.append(f"{topic.topic}{size} {topic.name or leading}".rstrip())
     width = min(max(map(len, heads)), _LONGEST_NAME)
     for head, topic in zip(heads, shown, strict=True):

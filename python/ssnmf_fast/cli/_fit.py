@@ -56,7 +56,7 @@ _OF_TABLES = {
     *("text", "max_features", "min_df", "max_df", "stop_words", "ngram"),
     *("token_pattern", "keep_markup"),
 }
-_NOT_SETTINGS = {"run", "defaults", "shared", "out", "terms", "json", "quiet", "debug", "safe_csv"}
+_NOT_SETTINGS = {"run", "defaults", "out", "terms", "json", "quiet", "debug", "safe_csv"}
 
 
 def run(options: Namespace, data: Data | None = None) -> dict[str, Any]:

@@ -147,28 +147,21 @@ def read_summary(folder: Path) -> tuple[str, set[str]]:
 
 def run_report(options: Namespace) -> dict[str, Any]:
     """Write the page of a folder of results again."""
-    folder, images = Path(options.folder), dict[str, bytes | None]()
-    command = read_summary(folder)[0]
-    if not command:
-        known = "a folder of fit, choose-rank, complete or recommend"
-        raise UsageError(f"{folder} has no results of ssnmf-fast; expected {known}")
+    folder = Path(options.folder)
     try:
         report = read((folder / CONTENT_NAME).read_text(encoding="utf-8"))
     except (OSError, ValueError, TypeError, LookupError) as error:
-        wrong = f"{CONTENT_NAME} is missing or of another version ({type(error).__name__})"
-        raise UsageError(f"{folder}: {wrong}; run `ssnmf-fast {command}` again") from error
-    for *_, name in report.pictures:
-        with suppress(OSError):
-            images[name] = (folder / name).read_bytes()
-    out = Path(options.out or folder / PAGE_NAME)
+        wrong = f"{folder} has no {CONTENT_NAME} of this version of ssnmf-fast"
+        made_by = read_summary(folder)[0] or "fit, choose-rank, complete or recommend"
+        raise UsageError(f"{wrong}; it needs a new folder of {made_by}") from error
+    out, pictures = Path(options.out or folder / PAGE_NAME), [name for *_, name in report.pictures]
     refuse_replacing(out, [])
-    if out.is_dir():
-        raise UsageError(f"--out {out} is a folder; expected a file, such as {PAGE_NAME}")
-    page = render(report, images)
+    there = {name: folder / name for name in pictures if (folder / name).exists()}
+    page = render(report, {name: path.read_bytes() for name, path in there.items()})
     with new_files(out.parent) as files:
         files.path(out).write_text(page, "utf-8", _ESCAPED)
     print(f"the page of {folder} is in {out}")
-    return {"out": str(out), "command": command}
+    return {"out": str(out)}
 
 
 def default_out(data: str, ending: str) -> str:

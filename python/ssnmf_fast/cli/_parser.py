@@ -204,10 +204,6 @@ _VECTORIZER = """
 --token-pattern REGEX: regular expression of a word (default: two or more letters, digits or
     underscores, with their combining marks)
 --keep-markup: keep HTML tags, entities such as &quot; and web addresses"""
-_OUTPUT = f"""
-[output]
---json: print only a summary, as JSON, on standard output
---quiet: print only errors{_DEBUG}"""
 _COMMON = f"""
 [reading]
 --format {"|".join(kind[1:] for kind in TABLES)}: kind of table (default: the ending of DATA; csv
@@ -215,7 +211,10 @@ _COMMON = f"""
 --encoding ENCODING=utf-8: encoding of DATA and of all other text files
 --delimiter CHARACTER: character between cells, such as ';' (default: comma; tab for .tsv)
 --quoting csv|none: whether quotation marks enclose cells, or are part of texts (default: csv, if
-    they join no lines that look like rows){_OUTPUT}"""
+    they join no lines that look like rows)
+[output]
+--json: print only a summary, as JSON, on standard output
+--quiet: print only errors{_DEBUG}"""
 
 _LOSSES = "frobenius, kullback-leibler, itakura-saito, or the beta of a beta-divergence from 0 to 2"
 _CHOOSE = [name for name, model in MODELS.items() if model.chooses_rank]
@@ -393,12 +392,9 @@ DATA: table (.csv, .tsv, .jsonl), a user and an item per line; .gz too; - for st
 
 _REPORT = f"""write the page of a folder of results again
 ---
-`fit`, `choose-rank`, `complete` and `recommend` store what report.html shows in page.json.
-
-  ssnmf-fast report results --out page.html
 ---
-FOLDER: folder of results
---out FILE: file for the page (default: report.html in FOLDER){_OUTPUT}"""
+FOLDER: folder of `fit`, `choose-rank`, `complete` or `recommend`
+--out FILE: file for the page (default: report.html in FOLDER){_DEBUG}"""
 _SHOW_CONFIG = f"print versions, compiler, levels, threads\n---\n---{_DEBUG}"
 
 
@@ -450,8 +446,7 @@ def build_parser() -> ArgumentParser:
     models = (f"\n  {name:<{width}}  {model.about}" for name, model in MODELS.items())
     fit = parsers["fit"]
     fit.epilog = "models:" + "".join(models)
-    shared = {*vars(parsers["suggest"].parse_args([""]))}
-    fit.set_defaults(defaults=vars(fit.parse_args([""])), shared=shared)
+    fit.set_defaults(defaults=vars(fit.parse_args([""])))
     # These read data and fit like `fit`.
     digits = ["--labels", "digits", "--image-shape", "8x8", "--test-size", "0.5", "--model"]
     digits += ["ssnmf", "--rank", "50", "--supervision-weight", "inf"]

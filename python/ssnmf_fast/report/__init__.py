@@ -31,12 +31,10 @@ _NO_TOPICS, _NO_IMAGES = Topics(), dict[str, bytes | None]()
 Names = Sequence[str]
 Drawing = tuple[str, str, str, Callable[[], Any]]  # title, caption, file, and maker of the figure
 Table = tuple[str, str, Names, Sequence[Sequence[Any]]]  # title, note, heads, and rows
-Leading = Sequence[tuple[Any, float]]  # main classes of a topic, and their shares
 _VERSIONS = "ssnmf_fast", "python", "numpy", "scipy", "level in use", "threads"
 _SCORES = (
-    "Scores on samples whose labels were hidden. Precision: share of the samples predicted as the "
-    "class that belong to it. Recall: share of the samples of the class that are predicted as the "
-    "class. F: harmonic mean of both. -: no such samples."
+    "On samples whose labels were hidden. Precision: share of right ones among those predicted as "
+    "the class. Recall: share of its samples that are found. F: harmonic mean of both. -: none."
 )
 _MOST_CLASSES = 100  # with more, cells are too small to read, and pages too large
 _MOST_CONFUSED = (8, 30)  # pairs listed below a table of all, and instead of it
@@ -87,7 +85,6 @@ class Report:
     residual: float | None = None
     shares_note: str = ""
     class_counts: Sequence[int] = ()
-    leading: Sequence[Leading] = ()  # of every topic, if there are classes
     examples: Sequence[Sequence[Example]] = ()
     parts: Sequence[str] = ()  # topics as images
     codes: Sequence[ClassShare] = ()
@@ -100,6 +97,13 @@ class Report:
     pictures: Sequence[tuple[str, str, str]] = ()  # title, caption, and file
     tree: str = ""
     machine: Mapping[str, Any] = field(default_factory=lambda: {k: config()[k] for k in _VERSIONS})
+
+    @property
+    def leading(self) -> list[list[tuple[Any, float]]]:
+        """The main classes of every topic, without classes that are never predicted rightly."""
+        scores = [] if self.evaluation is None else self.evaluation.class_scores
+        wrong = {one.name for one in scores if not one.f > 0}
+        return [[pair for pair in topic.leading if pair[0] not in wrong] for topic in self.topics]
 
     @property
     def scores(self) -> list[Measure]:
@@ -170,10 +174,7 @@ def render(report: Report, images: Mapping[str, bytes | None] = _NO_IMAGES) -> s
         results=_results(report),
         curve=png(curve) if report.objective else None,
         images=images,
-        widest=max(
-            (one.share if np.isnan(one.high) else one.high for one in report.codes), default=1
-        )
-        or 1,
+        widest=max((max(one.share, one.high) for one in report.codes), default=1.0),
         version=__version__,
     )
     return page
@@ -211,11 +212,11 @@ def pixels(image: npt.NDArray[Any]) -> str:
     rows = np.uint8(255) - np.round(255 * values / max(values.max(), 1e-12)).clip(0).astype("u1")
     data = zlib.compress(b"".join(b"\0" + row.tobytes() for row in rows))
     head = struct.pack(">2I5B", *rows.shape[::-1], 8, 0, 0, 0, 0)  # gray, 8 bits
-    parts = [(b"IHDR", head), (b"IDAT", data), (b"IEND", b"")]
-    chunks = (
-        struct.pack(">I", len(c)) + k + c + struct.pack(">I", zlib.crc32(k + c)) for k, c in parts
-    )
-    return _uri(b"\x89PNG\r\n\x1a\n" + b"".join(chunks))
+    content = b"\x89PNG\r\n\x1a\n"
+    for kind, part in ((b"IHDR", head), (b"IDAT", data), (b"IEND", b"")):
+        content += struct.pack(">I", len(part)) + kind + part
+        content += struct.pack(">I", zlib.crc32(kind + part))
+    return _uri(content)
 
 
 class Cell(NamedTuple):
