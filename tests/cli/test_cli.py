@@ -104,6 +104,7 @@ class TestFit:
             "predictions.csv",
             "representation.npy",
             "metrics.json",
+            "page.json",
             "report.html",
         }
         assert all(str(out / p.name) in printed for p in out.iterdir())
