@@ -434,13 +434,13 @@ def test_warnings_and_odd_texts_are_kept(
     assert main([*given, "--out", str(out)]) == 0
     captured = capsys.readouterr()
     found = json.loads((out / "metrics.json").read_text(encoding="utf-8"))
-    assert found["odd_texts"] == {"without a known word": 8, "repeated": 12}
-    assert any("8 of 24 texts have no known word" in line for line in found["warnings"])
-    assert captured.err.count("have no known word") == 1
-    assert "texts without a known word 8, texts repeated 12, iterations" in captured.out
+    assert found["odd_texts"] == {"empty": 8, "without a known word": 0, "repeated": 12}
+    assert any("8 of 24 texts are empty or have" in line for line in found["warnings"])
+    assert captured.err.count("no known word") == 1
+    assert "texts empty 8, texts repeated 12, iterations" in captured.out
     pytest.importorskip("matplotlib")
     page = (out / "report.html").read_text(encoding="utf-8")
-    assert "Warning: 8 of 24 texts have no known word" in page
+    assert "Warning: 8 of 24 texts are empty or have no known word" in page
     first, _, rest = page.partition("Other settings and versions")
     assert ">tol<" in first
     assert ">seed<" in rest

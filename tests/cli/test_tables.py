@@ -245,7 +245,7 @@ class TestRows:
         labels = tmp_path / "labels.txt"
         labels.write_text("a\nb\n\na\nb\n" + "\n" * 8, "utf-8")
         assert fit(one, tmp_path / "out", labels=str(labels)) == 0
-        assert "1 of 13 texts have no known word (sample 2)" in capsys.readouterr().err
+        assert "1 of 13 texts are empty or have no known word (sample 2)" in capsys.readouterr().err
         known = [row["label"] for row in rows_of(tmp_path / "out" / "predictions.csv")]
         assert known == ["a", "b", "", "a", "b", *[""] * 8]
         two = tmp_path / "two.csv"
@@ -253,18 +253,27 @@ class TestRows:
         assert main(["predict", str(tmp_path / "out"), str(two), "--out", str(one)]) == 0
         assert [row["sample"] for row in rows_of(one)] == ["0", "1"]
 
-    def test_texts_without_known_words(
+    def test_texts_that_cannot_be_coded(
         self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        assert fit(written(tmp_path / "a.csv"), tmp_path / "out") == 0
-        capsys.readouterr()
-        new = tmp_path / "new.csv"
-        new.write_text("text\nxyzzy\ndog pet\nplugh\n", encoding="utf-8")
-        assert main(["predict", str(tmp_path / "out"), str(new), "--out", str(new) + ".csv"]) == 0
+        odd = {"": "empty text", "n/a": "empty text", " -- ": "empty text", "[none]": "empty text"}
+        odd |= {"...": "empty text", "The": "no known word", "dog pet": "", "no dog": ""}
+        lines = [f'"{text}",{kind}' for text, kind in zip(odd, ["b", *[""] * 7], strict=True)]
+        table, new, out = written(tmp_path / "a.csv"), tmp_path / "new.csv", tmp_path / "out"
+        table.write_text(table.read_text("utf-8") + "\n".join([*lines, ""]), "utf-8")
+        assert fit(table, out) == 0
+        assert "6 of 20 texts are empty or have no known word" in capsys.readouterr().err
+        new.write_text("\n".join(["text,kind", *lines, ""]), "utf-8")
+        assert main(["predict", str(out), str(new), "--out", str(new) + ".csv"]) == 0
         err = capsys.readouterr().err
-        assert "2 of 3 texts have no known word (sample 0, 2): they all get the same" in err
-        first, _, last = rows_of(Path(f"{new}.csv"))
-        assert {**first, "sample": ""} == {**last, "sample": ""}
+        assert "6 of 8 texts are empty or have no known word (sample 0, 1, 2, 3, 4, ...)" in err
+        of_fit = rows_of(out / "predictions.csv")[-8:]
+        assert of_fit[0]["label"] == "b"  # is kept
+        for row, again, why in zip(of_fit, rows_of(Path(f"{new}.csv")), odd.values(), strict=True):
+            for one in (row, again):
+                cells = [v for name, v in one.items() if name.startswith(("predi", "proba"))]
+                assert one["reason"] == why
+                assert [bool(cell) for cell in cells] == [not why] * 3
 
     @pytest.mark.slow
     def test_few_topics(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -285,7 +294,7 @@ class TestRows:
         assert main(["fit", str(data), "--rank", "1", "--out", out]) == 0
         capsys.readouterr()
         assert main(["predict", out, str(data), "--out", f"{out}/p.csv"]) == 0
-        assert "1 of 6 samples have only NaN (the first is sample 2)" in capsys.readouterr().err
+        assert "1 of 6 samples have no data (sample 2)" in capsys.readouterr().err
 
 
 class TestIds:

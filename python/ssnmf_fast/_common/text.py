@@ -49,6 +49,15 @@ def short(value: object) -> str:
     return text if len(text) <= 2 * _LONGEST else f"{text[:_LONGEST]}...{text[-_LONGEST // 2 :]}"
 
 
+def shorten(text: str, length: int = 200) -> str:
+    """Return the beginning of a text on one line, cut between words if possible."""
+    line = " ".join(text.split())
+    cut = line[: length - 1]
+    words = cut.rpartition(" ")[0]
+    cut = words if len(words) > length / 2 else cut
+    return line if len(line) <= length else f"{cut.rstrip()}…"
+
+
 def listed(names: Sequence[Any]) -> str:
     """Return a text with the first names, and the number of the others."""
     more = len(names) - _SHOWN

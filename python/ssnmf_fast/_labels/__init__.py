@@ -16,6 +16,7 @@ from ._classes import label_vector as label_vector
 from ._classes import unmask_labels as unmask_labels
 from ._doubts import doubts as doubts
 from ._doubts import label_key as label_key
+from ._doubts import means_missing as means_missing
 from ._doubts import parse_list as parse_list
 from ._doubts import warn_of_doubts as warn_of_doubts
 from ._several import Indicators as Indicators

@@ -53,6 +53,13 @@ def label_key(label: object) -> str:
     return number[1].strip("+") + number[2] if number else text
 
 
+def means_missing(text: str) -> bool:
+    """Return whether a text stands for "no value", such as "n/a" or "-"."""
+    plain = label_key(text)
+    bare = plain[1:-1] if _BRACKETS.get(plain[:1]) == plain[-1:] else plain
+    return bare in _MEAN_MISSING or (bare != plain and bare in ("blank", "empty"))
+
+
 def doubts(counts: Mapping[Any, int], known: Iterable[Any] = ()) -> Iterator[tuple[str, str, Any]]:
     """Yield the kind, the sentence and the word or mark of doubts about labels.
 
@@ -72,9 +79,7 @@ def doubts(counts: Mapping[Any, int], known: Iterable[Any] = ()) -> Iterator[tup
         yield "spelling", f"classes that differ only in spelling: {shown}{more}", None
     texts = [label for label in counts if isinstance(label, str)]
     for text in texts:
-        plain = label_key(text)
-        bare = plain[1:-1] if _BRACKETS.get(plain[:1]) == plain[-1:] else plain
-        if bare in _MEAN_MISSING or (bare != plain and bare in ("blank", "empty")):
+        if means_missing(text):
             wrong = f"the class {short(text)}, which looks like a missing label"
             yield "missing", wrong, text
     lists = [text for text in texts if parse_list(text) is not None or _LIST.fullmatch(text)]

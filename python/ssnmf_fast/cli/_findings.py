@@ -12,16 +12,16 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from .._common.text import sort_naturally
+from .._common.text import shorten, sort_naturally
 from .._persist.io import save_with_notes
 from .._persist.texts import VECTORIZER_NAME, write_vectorizer
 from .._topics import Topics, class_means, numbered_names, real_terms
 from ..estimators import TopicTree
 from ..estimators._over_time import lengths_of
 from ..plotting import image_grid
-from ..report import Drawing, Example, Report, pixels
-from ..report.evaluation import REGRESSION, SVC, Evaluation, explain_no_estimate, format_score
-from ..report.shares import ClassShare, shares_of_classes
+from ..report import Drawing, Example, Names, Report, Table, pixels
+from ..report.evaluation import REGRESSION, SVC, explain_no_estimate, format_score
+from ..report.shares import ClassShare
 from ..selection import RankChoice
 from ._models import Fitted, measure
 from ._outputs import (
@@ -31,7 +31,9 @@ from ._outputs import (
     SEPARATOR,
     Results,
     default_out,
+    list_probabilities,
     make_predictions,
+    make_table,
 )
 from ._read import warn
 
@@ -39,6 +41,7 @@ _TOPICS, _SHARES, _EXAMPLES = "topics.csv", "topic_classes.csv", "topic_examples
 _PREDICTIONS, _REPRESENTATION = "predictions.csv", "representation.npy"
 _OVER_TIME, _HEAT_MAP = "topics_over_time.csv", "topics_over_time.png"
 _PARTS = {"words": "words_over_time.csv", "classes": "classes_over_time.csv"}
+_PROBABILITIES, _CODES, _CODES_BY = "probabilities.csv", "codes.csv", "codes_by.csv"
 _PICTURE, CURVE = "components.png", "ranks.png"
 FILES = {
     MODEL_NAME: "the model, for `ssnmf-fast predict` and ssnmf_fast.load",
@@ -46,7 +49,10 @@ FILES = {
     _TOPICS: "top terms of every topic",
     _SHARES: "share of every class in a topic",
     _EXAMPLES: "typical samples of every topic",
+    _CODES: "every code: coded, predicted, and its share of all samples",
+    _CODES_BY: "the same for every value of other columns",
     _PREDICTIONS: "one line per sample",
+    _PROBABILITIES: "the same with the probabilities of all codes",
     _REPRESENTATION: "weights of the topics in every sample",
     METRICS_NAME: "sizes and measures",
     _PICTURE: "the topics as images",
@@ -60,9 +66,11 @@ HARDER = (
     "samples chosen by `suggest` are harder than average: on all samples the accuracy is usually "
     "higher than on the labeled ones"
 )
+_HEADS = ("code", "labeled", "predicted", "share", "low", "high")
+_DIGITS = 4  # of a share
 _ENOUGH = 10  # held-out samples of every class, to compute shares from them alone
 _LEAST, _MAIN = 0.01, 0.5  # least share of an example, also relative to the largest of its topic
-_UNSURE = 20  # predictions to check
+_CHECKED = 20  # predictions listed on the page
 _SHARED = ("text", "labels", "more_labels", "label_separator", "unlabeled", "id", "stop_words")
 _NAME_TERMS = 3  # in the name of a topic over time
 _TERMS_PRINTED, _IMAGES_PRINTED, _CLASSES_PRINTED, _LONGEST_NAME = 8, 10, 20, 32
@@ -73,12 +81,24 @@ def write_all(fitted: Fitted, out: Results, options: Namespace) -> Report:
     report, model = make_report(fitted, options), fitted.model
     separator = options.label_separator or SEPARATOR
     notes = {"label_separator": separator, "id": options.id}  # for `predict`
+    notes |= {} if fitted.target is None else {"least": fitted.sure[1]}
     save_with_notes(model, out.path(MODEL_NAME), notes)
     if (vectorizer := fitted.vectorizer) is not None:
         write_vectorizer(out.path(VECTORIZER_NAME), *vectorizer)
     _write_topics(out, fitted, report)
     out.write_csv(_PREDICTIONS, *make_predictions(fitted, separator))
     np.save(out.path(_REPRESENTATION), model.representation_)
+    if fitted.predicts:
+        out.write_csv(_PROBABILITIES, *make_table(fitted.ids, list_probabilities(fitted)))
+        out.write_csv(_CODES, _HEADS, map(_cells, report.codes))
+        rows = [
+            [column, group, *_cells(one)]
+            for column, groups in fitted.groups.items()
+            for group in sort_naturally([*set(groups)])
+            for one in fitted.shares_of_codes(np.array(groups) == group)
+        ]
+        if rows:
+            out.write_csv(_CODES_BY, ["column", "value", *_HEADS], rows)
     for part, name in {"prevalence": _OVER_TIME, **_PARTS}.items():
         rows = fitted.over_time and fitted.over_time.to_rows(part)  # type: ignore[arg-type]
         if rows:
@@ -104,6 +124,11 @@ def write_all(fitted: Fitted, out: Results, options: Namespace) -> Report:
     return report
 
 
+def _cells(one: ClassShare) -> list[Any]:
+    """Return a row of the tables of codes, empty where a share is not known."""
+    return [*one[:3], *(None if value != value else round(value, _DIGITS) for value in one[3:])]
+
+
 def curve_of(choice: RankChoice) -> Drawing:
     """Return the curve of scores by number of topics."""
     what = f"The {choice.label} for every number of topics"
@@ -125,6 +150,8 @@ def make_report(fitted: Fitted, options: Namespace) -> Report:
         remarks.append("not compared with a simple classifier: the data are too large")
     if evaluation is not None and options.more_labels:
         remarks.append(HARDER)
+    if fitted.target is not None and fitted.coded.any():
+        remarks.append(describe_sure(fitted))
     if evaluation is None and fitted.guided and labels is not None:
         remarks.append(explain_no_estimate(model, labeled, len(labels.names)))
     if getattr(model, "class_prior", "labels") is None and labels is not None:
@@ -147,7 +174,6 @@ def make_report(fitted: Fitted, options: Namespace) -> Report:
         facts["slices of time"] = str(len(over.slices))
         remarks += over.notes
     facts |= {f"texts {name}": str(number) for name, number in fitted.odd_texts.items() if number}
-    tables = [] if (check := _find_unsure(fitted, options)) is None else [check]
     details = {"iterations": str(model.n_iter_)}
     if fitted.residual is not None:
         details["residual"] = f"{fitted.residual:.1e}"
@@ -166,11 +192,11 @@ def make_report(fitted: Fitted, options: Namespace) -> Report:
         topics=topics,
         shares_note=note,
         class_counts=counts,
+        codes=fitted.shares_of_codes() if fitted.predicts else (),
         examples=find_examples(fitted),
         parts=() if shape is None else [*map(pixels, model.components_.reshape(-1, *shape))],
-        codes=_count_codes(fitted),
         steps=_list_steps(fitted, options),
-        tables=tables,
+        tables=_list_to_check(fitted, options.label_separator or SEPARATOR),
         evaluation=evaluation,
         measures=[*measures, *measure(fitted)],
         warnings=[*fitted.told, *([] if evaluation is None else evaluation.shortfalls())],
@@ -179,33 +205,31 @@ def make_report(fitted: Fitted, options: Namespace) -> Report:
     )
 
 
-def _count_codes(fitted: Fitted) -> list[ClassShare]:
-    labels, model = fitted.labels, fitted.model
-    if labels is None or not (fitted.guided and fitted.predicts):
+def describe_sure(fitted: Fitted) -> str:
+    """Return how many predictions have the target accuracy, and how many are to check by hand."""
+    count, unsure, score = int(fitted.coded.sum()), len(fitted.to_check), fitted.sure[2]
+    if score is None:
+        why = "no predictions are known to have this accuracy"
+        return f"at least {fitted.target:.0%} right: {why}; check all {count} by hand"
+    right, low, high = (f"{value:.1%}" for value in score)
+    how = f"{right} by validation, 95% interval {low} to {high}"
+    sure = f"{count - unsure} of {count} predictions ({how})"
+    return f"at least {fitted.target:.0%} right: {sure}; {unsure} to check by hand"
+
+
+def _list_to_check(fitted: Fitted, separator: str) -> list[Table]:
+    """Return a table of the least sure predictions."""
+    if not fitted.predicts or not len(every := fitted.to_check):
         return []
-    names, predicted = model.classes_.astype(str), fitted.predicted
-    predicted = predicted if predicted.ndim == 2 else predicted[:, None] == names
-    given = labels.indicators(names.tolist()), labels.known, fitted.proba, predicted
-    return shares_of_classes(model, *given, np.full(len(predicted), True))
-
-
-def _find_unsure(fitted: Fitted, options: Namespace) -> tuple[Any, ...] | None:
-    """Return a table of the least sure predictions of samples without labels."""
-    labels = fitted.labels
-    if labels is None or not fitted.predicts or fitted.predicted.ndim == 2:
-        return None
-    rest = np.flatnonzero(~labels.known)
-    order = np.argsort(-fitted.proba[rest], axis=1, kind="stable")[:, :2]
-    largest = fitted.proba[rest].max(axis=1)
-    rows, names = [], fitted.model.classes_.astype(str)
-    for k in np.argsort(largest, kind="stable")[:_UNSURE]:
-        sample, second = rest[k], names[order[k, 1]] if len(names) > 1 else ""
-        name = sample if fitted.ids is None else fitted.ids[1][sample]
-        text = "" if fitted.texts is None else shorten(fitted.texts[sample])
-        rows.append((str(name), text, names[order[k, 0]], f"{largest[k]:.2f}", second))
-    note = f"The {len(rows)} least sure of {len(rest)} predictions; all are in {_PREDICTIONS}."
+    names, rows = fitted.name_predictions(separator), list[Names]()
+    ids, texts, second = fitted.ids, fitted.texts, fitted.name_second()
+    for k in every[:_CHECKED].tolist():
+        parts = k if ids is None else ids[1][k], "" if texts is None else shorten(texts[k])
+        rows.append([*map(str, parts), names[k], f"{fitted.certainty[k]:.2f}", second[k]])
+    note = f"The {len(rows)} least sure of {len(every)} predictions"
+    note += " to check" * (fitted.target is not None)
     heads = ("Sample", "Text", "Predicted", "Probability", "Second")
-    return ("Check by hand", note, heads, rows) if rows else None
+    return [("Check by hand", f"{note}; all are in {_PREDICTIONS}.", heads, rows)]
 
 
 def _list_steps(fitted: Fitted, options: Namespace) -> list[tuple[str, list[str]]]:
@@ -214,6 +238,8 @@ def _list_steps(fitted: Fitted, options: Namespace) -> list[tuple[str, list[str]
     scores = [] if evaluation is None else evaluation.class_scores
     if never := [one.name for one in scores if one.samples and not one.f > 0]:
         steps.append((f"Label more samples of {', '.join(never)}: no prediction is right.", []))
+    if fitted.target is not None and len(fitted.to_check):
+        steps.append((f"Check the {len(fitted.to_check)} least sure predictions by hand.", []))
     if labels is not None and not labels.known.all() and hasattr(fitted.model, "suggest"):
         number = len(options.more_labels or ())
         filled = default_out(options.data, f"-to-label{number + 1 if number else ''}.csv")
@@ -284,15 +310,6 @@ def find_examples(fitted: Fitted, count: int = 3) -> list[list[Example]]:
     return examples
 
 
-def shorten(text: str, length: int = 200) -> str:
-    """Return the beginning of a text on one line, cut between words if possible."""
-    line = " ".join(text.split())
-    cut = line[: length - 1]
-    words = cut.rpartition(" ")[0]
-    cut = words if len(words) > length / 2 else cut
-    return line if len(line) <= length else f"{cut.rstrip()}…"
-
-
 def _write_topics(out: Results, fitted: Fitted, report: Report) -> None:
     topics, examples = report.topics, report.examples
     heads = ["topic", "name"] if any(topic.name for topic in topics) else ["topic"]
@@ -340,6 +357,7 @@ def describe(fitted: Fitted, report: Report, options: Namespace) -> dict[str, An
         "judged_by": by,
         "judged_samples": 0 if evaluation is None else len(evaluation.truth),
         "classes": {one.pop("name"): one for one in scores},
+        "codes": [dict(zip(_HEADS, _cells(one), strict=True)) for one in report.codes],
         "settings": dict(fitted.settings),
         **({"odd_texts": fitted.odd_texts} if fitted.odd_texts else {}),
         "warnings": report.warnings,
@@ -366,8 +384,17 @@ def print_report(fitted: Fitted, report: Report) -> None:
     for line in report.warnings:
         if line not in fitted.told:
             warn(line)
+    if report.codes:
+        codes = []
+        for name, labeled, predicted, share, *ends in report.codes:
+            between = "-" if np.isnan(ends).any() else " to ".join(f"{end:.1%}" for end in ends)
+            cells = [str(labeled), str(predicted), f"{share:.1%}", between]
+            codes.append((name, cells, share))
+        print_classes("Codes", ("coded", "predicted", "share", "95% interval"), codes)
     if report.evaluation is not None:
-        print_class_scores(report.evaluation)
+        scores = report.evaluation.class_scores
+        rows = [(s[0], [*map(format_score, s[1:4]), str(s.samples)], s.samples) for s in scores]
+        print_classes("Classes", ("precision", "recall", "F", "samples"), rows)
     print("\nTopics")
     terms = fitted.image_shape is None
     shown = report.topics if terms else report.topics[:_IMAGES_PRINTED]
@@ -390,17 +417,17 @@ def print_report(fitted: Fitted, report: Report) -> None:
             print(f"  {names[peak.topic]:<{width}}  {peak.slice}  {peak.concentration:.0%}")
 
 
-def print_class_scores(evaluation: Evaluation) -> None:
-    """Print a line for every class, or for the largest of many."""
-    scores = shown = evaluation.class_scores
-    if len(scores) > _CLASSES_PRINTED:
-        largest = sorted(scores, key=lambda one: -one.samples)[:_CLASSES_PRINTED]
-        shown = [one for one in scores if one in largest]
-    width = min(max(len(one.name) for one in shown), _LONGEST_NAME)
-    print(f"\n{'Classes':<{width + 2}}  precision  recall     F  samples")
-    for one in shown:
-        precision, recall, f = (format_score(value) for value in one[1:4])
-        name = one.name if len(one.name) <= width else one.name[: width - 3] + "..."
-        print(f"  {name:<{width}}  {precision:>9}  {recall:>6}  {f:>4}  {one.samples:>7}")
-    if len(shown) < len(scores):
-        print(f"  and {len(scores) - len(shown)} smaller classes; see {PAGE_NAME}")
+def print_classes(title: str, heads: Names, rows: Sequence[tuple[str, Names, float]]) -> None:
+    """Print a line for every class, or for the largest of many; rows have name, cells and size."""
+    largest = sorted(rows, key=lambda row: -row[2])[:_CLASSES_PRINTED]
+    shown = [row for row in rows if row in largest]
+    width = min(max(len(row[0]) for row in shown), _LONGEST_NAME)
+    cut = [name if len(name) <= width else f"{name[: width - 3]}..." for name, _, _ in shown]
+    lines = [(title, heads), *((f"  {name}", row[1]) for name, row in zip(cut, shown, strict=True))]
+    sizes = [max(map(len, column)) for column in zip(*(cells for _, cells in lines), strict=True)]
+    print()
+    for name, cells in lines:
+        parts = (f"  {cell:>{size}}" for cell, size in zip(cells, sizes, strict=True))
+        print(f"{name:<{width + 2}}{''.join(parts)}")
+    if len(shown) < len(rows):
+        print(f"  and {len(rows) - len(shown)} smaller classes; see {PAGE_NAME}")

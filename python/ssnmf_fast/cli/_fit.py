@@ -8,13 +8,14 @@ import time
 import warnings
 from argparse import Namespace
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import datetime
 from typing import Any
 
 import numpy as np
 
 from .._common.arrays import Array
+from .._common.text import nfc
 from .._data.arrays import float_dtype
 from .._data.times import cut, read_times
 from .._solver.loop import ProgressBar
@@ -52,10 +53,12 @@ from ._read import (
 from ._text import find_ids, find_text_column, fit_vectorizer, read_texts
 
 _OF_TEXTS = "float32"  # TF-IDF is not exact
+_NOT_LEARNED = "nothing is learned from them; see --min-df, --max-df and --stop-words"
 _OF_TABLES = {
     *("text", "max_features", "min_df", "max_df", "stop_words", "ngram"),
     *("token_pattern", "keep_markup"),
 }
+_MOST_GROUPS = 100  # of --by; with more it is a column of ids or texts
 _NOT_SETTINGS = {"run", "defaults", "out", "terms", "json", "quiet", "debug", "safe_csv"}
 
 
@@ -65,6 +68,8 @@ def run(options: Namespace, data: Data | None = None) -> dict[str, Any]:
     model, inputs = choose_model(options), [] if data is not None else list_inputs(options)
     if options.labels is None:
         refuse(options, ("unlabeled", "more_labels"), "is for labels; give --labels too")
+    if not model.guided:
+        refuse(options, ("by", "target_accuracy"), f"is for labels; {model.name} predicts none")
     with results_folder(options, "fit", FILES, inputs) as out, keeping_warnings() as told:
         data = read_data(options) if data is None else data
         check_labels(model, data.labels, options)
@@ -80,7 +85,7 @@ def run(options: Namespace, data: Data | None = None) -> dict[str, Any]:
 def list_inputs(options: Namespace) -> list[str | None]:
     words = options.stop_words, *options.stop_words.split(",")
     names = (options.data, options.labels, options.features, options.time, options.seeds)
-    return [*names, *words, *(options.more_labels or ())]
+    return [*names, *words, *(options.more_labels or ()), *(options.by or ())]
 
 
 def read_data(options: Namespace) -> Data:
@@ -99,7 +104,7 @@ def read_data(options: Namespace) -> Data:
 
 
 def _read_text(table: Table, options: Namespace) -> Data:
-    taken = options.labels, options.time
+    taken = options.labels, options.time, *(options.by or ())
     others = [name for name in table.frame if name not in taken]
     table.refuse_numbers(others if options.text is None else [options.text])
     column = find_text_column(table, options.text, *taken)
@@ -108,14 +113,18 @@ def _read_text(table: Table, options: Namespace) -> Data:
     texts = read_texts(table, column, keep_markup=options.keep_markup)
     vectorizer, X = fit_vectorizer(texts, column, options)
     known |= {"texts": texts, "ids": find_ids(table, options.id, column, *taken)}
-    return Data(X=X, terms=vectorizer.terms, vectorizer=vectorizer, **known)
+    data = Data(X=X, terms=vectorizer.terms, vectorizer=vectorizer, **known)
+    data.warn_of_reasons(_NOT_LEARNED)
+    return data
 
 
 def _read_guides(options: Namespace, data: Table | Source, n_samples: int) -> dict[str, Any]:
-    """Return the labels and times of the samples."""
+    """Return the labels, groups and times of the samples."""
     labels = read_labels_of(options, data, n_samples)
+    groups = {name: _read_groups(name, data, n_samples) for name in options.by or ()}
+    known = {"labels": labels, "groups": groups}
     if options.time is None:
-        return {"labels": labels}
+        return known
     values = read_values(options.time, data, n_samples)
     is_column = isinstance(data, Table) and options.time in data.frame
     try:
@@ -123,10 +132,20 @@ def _read_guides(options: Namespace, data: Table | Source, n_samples: int) -> di
             values = [one and datetime.strptime(str(one), options.time_format) for one in values]
         times = read_times(values, options.time if is_column else "date")
         cut(times.values, options.freq or "month", "dates", least=1)  # fails now, not after the fit
-        return {"labels": labels, "times": times}
+        return known | {"times": times}
     except (TypeError, ValueError) as error:
         where = data if is_column else options.time
         raise UsageError(f"{where}: {str(error).rstrip('.')}") from error
+
+
+def _read_groups(column: str, data: Table | Source, n_samples: int) -> list[str]:
+    """Return the values of a column of --by, which must be few."""
+    values = read_values(column, data, n_samples)
+    groups = [str("" if one is None else nfc(one)).strip() or "(empty)" for one in values]
+    if (count := len({*groups})) > _MOST_GROUPS:
+        wrong = f"{count} different values, such as {groups[0]!r}; expected at most {_MOST_GROUPS}"
+        raise UsageError(f"--by {column}: {wrong}, such as the regions or years of the samples")
+    return groups
 
 
 def train(model: Model, data: Data, options: Namespace) -> Fitted:
@@ -155,11 +174,12 @@ def train(model: Model, data: Data, options: Namespace) -> Fitted:
         share = f"{estimator.between_slices_:.2f} of the variance of topics lies between slices"
         print(f"method {estimator.method_}: {share}", file=sys.stderr)
     return Fitted(
-        **vars(data),
+        **{one.name: getattr(data, one.name) for one in fields(Data)},
         model=estimator,
         held_out=held_out,
         guided=model.guided,
         freq=options.freq or "month",
+        target=options.target_accuracy,
         seconds=time.perf_counter() - begin,
         settings=_list_settings(estimator, data, options),
     )
@@ -232,9 +252,11 @@ def run_suggest(options: Namespace) -> dict[str, Any]:
     labels = data.labels
     assert labels is not None
     check_labels(model, labels, options)
-    rest = np.setdiff1d(np.flatnonzero(~labels.known), [*labels.passed_over])
+    codable = ~labels.known & (np.array(data.reasons) == "")
+    rest = np.setdiff1d(np.flatnonzero(codable), [*labels.passed_over])
     if not len(rest):
-        raise UsageError("every sample has a label or was suggested before; none is left")
+        wrong = "every sample has a label, was suggested before or has no known word"
+        raise UsageError(f"{wrong}; none is left")
     for name in (column, None if data.vectorizer is None else data.vectorizer.column):
         if name in (SAMPLE, _PREDICTION, _PROBABILITY):
             raise UsageError(f"the table to fill in already has a column {name!r}; rename yours")
@@ -280,7 +302,7 @@ def _write_to_fill(out: Output, fitted: Fitted, chosen: Array, column: str, sepa
     ids = None if fitted.ids is None else (fitted.ids[0], [fitted.ids[1][row] for row in chosen])
     names, rows = make_table(ids, columns)
     numbered = zip(chosen.tolist(), rows, strict=True)
-    out.write(names, ([sample, *cells] for sample, (_, *cells) in numbered), marked=True)
+    out.write(names, ([sample, *cells] for sample, (_, *cells) in numbered))
 
 
 _TABLE = "ranks.csv"

@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from inspect import signature
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -17,13 +18,17 @@ import scipy.sparse as sp
 
 from .. import estimators, metrics, results
 from .._common.arrays import Array
+from .._common.text import sort_naturally
 from .._data.times import Times
 from .._topics import amounts, topic_shares
-from ..report.evaluation import Evaluation, Measure, evaluate, name_classes
+from ..report.evaluation import NONE_SURE, Evaluation, Measure, Sure, evaluate, name_classes
+from ..report.shares import ClassShare, shares_of_classes
 from ._labels import Mask, SampleLabels, read_seeds, warn_of_labels
 from ._read import UsageError, find_source, refuse, warn
 from ._text import Vectorizer
 
+_REASONS = {"empty text": "empty", "no known word": "without a known word"}
+_NO_WORDS = "texts are empty or have no known word"
 Ids = tuple[str, Sequence[Any]]  # name of the column, and the id of every sample
 
 
@@ -38,16 +43,36 @@ class Data:
     texts: list[str] | None = None  # from which the vectorizer made X
     ids: Ids | None = None
     times: Times | None = None
+    groups: dict[str, list[str]] = field(default_factory=dict)  # of the samples, by column
     image_shape: tuple[int, int] | None = None
 
     @cached_property
+    def reasons(self) -> list[str]:
+        """Why no label can be predicted for a sample; "" if one can."""
+        X = self.X
+        filled = np.diff(X.indptr) if sp.issparse(X) else np.nan_to_num(X).any(axis=1)
+        if self.texts is None:
+            return ["" if known else "no data" for known in filled]
+        empty, unknown = _REASONS
+        pairs = zip(self.texts, filled, strict=True)
+        return ["" if known else unknown if text else empty for text, known in pairs]
+
+    @cached_property
     def odd_texts(self) -> dict[str, int]:
-        """How many texts have no known word, and how many others are repeated."""
+        """How many texts are empty or have no known word, and how many others are repeated."""
         if self.texts is None:
             return {}
-        known = [text for text, n in zip(self.texts, np.diff(self.X.indptr), strict=True) if n]
-        repeated = len(known) - len(set(known))
-        return {"without a known word": self.X.shape[0] - len(known), "repeated": repeated}
+        known = [text for text, why in zip(self.texts, self.reasons, strict=True) if not why]
+        counts = {name: self.reasons.count(why) for why, name in _REASONS.items()}
+        return {**counts, "repeated": len(known) - len(set(known))}
+
+    def warn_of_reasons(self, consequence: str) -> None:
+        """Warn of samples for which no label can be predicted."""
+        odd = [str(sample) for sample, why in enumerate(self.reasons) if why]
+        if odd:
+            what = "samples have no data" if self.texts is None else _NO_WORDS
+            first = ", ".join([*odd[:5], *["..."] * (len(odd) > 5)])
+            warn(f"{len(odd)} of {len(self.reasons)} {what} (sample {first}): {consequence}")
 
     @property
     def size(self) -> str:
@@ -67,6 +92,8 @@ class Fitted(Data):
     freq: str | int = "month"
     told: Sequence[str] = ()  # warnings of reading and fitting
     given: Collection[str] = ()  # settings that are not defaults
+    target: float | None = None  # accuracy of the predictions that nobody checks
+    least: float | None = None  # probability of these in new data, as found by the fit
 
     @cached_property
     def over_time(self) -> results.TopicsOverTime | None:
@@ -125,12 +152,69 @@ class Fitted(Data):
             return np.asarray(self.model.predict(self.X))
         return name_classes(self.model, self.proba)
 
+    @cached_property
+    def guesses(self) -> Array:
+        """The predicted classes as indicators, (n, k)."""
+        if self.predicted.ndim == 2:
+            return self.predicted
+        return np.eye(self.proba.shape[1], dtype=np.int64)[self.proba.argmax(axis=1)]
+
+    @cached_property
+    def classes(self) -> list[str]:
+        return [str(name) for name in self.model.classes_]
+
     def name_predictions(self, separator: str) -> list[str]:
-        """Return the predicted labels as one text per sample."""
-        if self.predicted.ndim == 1:
-            return [str(name) for name in self.predicted]
-        classes = np.array([str(name) for name in self.model.classes_])
-        return [separator.join(classes[row > 0]) for row in self.predicted]
+        """Return the predicted labels as one text per sample; "" for one with a reason."""
+        names = (separator.join(compress(self.classes, row)) for row in self.guesses)
+        return ["" if why else name for name, why in zip(names, self.reasons, strict=True)]
+
+    def name_second(self) -> Array:
+        """Return the most probable class of each sample among those not predicted, (n,)."""
+        others = np.where(self.guesses > 0, -1.0, self.proba)
+        names = np.array([*self.classes, ""], dtype=object)
+        return names[np.where(others.max(axis=1) < 0, -1, others.argmax(axis=1))]
+
+    @cached_property
+    def certainty(self) -> Array:
+        """The probability of each prediction, of several labels the smallest, (n,)."""
+        chances = np.where(self.guesses > 0, self.proba, 1.0).min(axis=1)
+        return np.where(self.guesses.any(axis=1), chances, 1 - self.proba.max(axis=1))
+
+    @cached_property
+    def known(self) -> Mask:
+        """The samples with a label, hidden from the fit or not."""
+        return np.zeros(len(self.reasons), bool) if self.labels is None else self.labels.known
+
+    @cached_property
+    def coded(self) -> Mask:
+        """The samples without a label for which one is predicted."""
+        return (np.array(self.reasons) == "") & ~self.known
+
+    @cached_property
+    def sure(self) -> Sure:
+        """The surest predictions, which have the target accuracy."""
+        found = self.evaluation
+        return NONE_SURE if found is None or self.target is None else found.sure(self.target)
+
+    @cached_property
+    def to_check(self) -> Array:
+        """The samples whose prediction is to be checked by hand (by default all), surest last."""
+        rows = np.flatnonzero(self.coded)
+        rows = rows[np.argsort(self.certainty[rows], kind="stable")]
+        if self.least is not None:
+            return rows[self.certainty[rows] < self.least]
+        # Samples of the fit have larger probabilities than hidden ones, but the same order.
+        return rows[: len(rows) - round(self.sure[0] * len(rows))]
+
+    def shares_of_codes(self, chosen: Any = True) -> list[ClassShare]:
+        """Return the share of every code in some samples, or in all, in natural order."""
+        labels = np.zeros(self.proba.shape)
+        if self.labels is not None:
+            labels = self.labels.indicators(self.classes)
+        counted = (self.coded | self.known) & chosen
+        parts = labels, self.known, self.proba, self.guesses, counted
+        rows = {one.name: one for one in shares_of_classes(self.model, *parts)}
+        return [rows[name] for name in sort_naturally(self.classes)]
 
     @cached_property
     def scaled(self) -> Any:
@@ -153,8 +237,9 @@ class Fitted(Data):
             return None
         truth = np.array([names[0] if names else "" for names in labels.each])
         if getattr(model, "multilabel_", False):
-            truth = labels.indicators([str(name) for name in model.classes_]).astype(np.int64)
-        return evaluate(model, self.scaled, truth, labels.known, self.held_out, self.predicted)
+            truth = labels.indicators(self.classes).astype(np.int64)
+        predicted = self.predicted, self.proba
+        return evaluate(model, self.scaled, truth, labels.known, self.held_out, *predicted)
 
 
 _COHERENT_TERMS, _DIVERSE_TERMS = 10, 25
@@ -377,6 +462,8 @@ def check_labels(model: Model, labels: SampleLabels | None, options: Namespace) 
     warn_of_labels(labels, options)
     if not model.guided:
         return  # labels that a model is not fitted to only color the report
+    if labels.several:
+        refuse(options, ("target_accuracy",), "is for one label per sample; some have several")
     if labels.several and "label_separator" not in model.options:
         first = next(i for i, names in enumerate(labels.each) if len(names) > 1)
         names = ", ".join(labels.each[first])

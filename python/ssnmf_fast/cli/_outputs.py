@@ -22,7 +22,7 @@ import numpy as np
 from .._common.arrays import Array
 from .._common.optional import PLOT_HINT, MissingPackageError
 from .._common.replacement import Replacement
-from .._common.text import sort_naturally
+from .._common.text import shorten, sort_naturally
 from ..report import Drawing, Report, png, read, render, to_json
 from ._labels import SAMPLE
 from ._models import Fitted, Ids
@@ -33,11 +33,12 @@ CONTENT_NAME = "page.json"  # what the page shows
 SUMMARIES = (METRICS_NAME, "report.json")  # one lists the files of a folder
 _OURS = "-ssnmf-fast"  # ending of the default of --out
 KINDS = ("csv", "jsonl")
+_OF_FILES = "utf-8-sig"  # of csv; the byte order mark tells spreadsheet programs that it is UTF-8
 _ESCAPED = "backslashreplace"  # such as a byte of a file name that is no text
 SEPARATOR = ";"  # between the labels of a sample, unless another is given
 _SIGNAL_EXIT = 128  # plus the number of the signal, as in a shell
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")  # beginnings of formulas, and characters that hide one
-_PROBABILITY_DIGITS = 6
+_PROBABILITY_DIGITS = 4
 _NEGLIGIBLE = 1e-9  # weights below this share of the largest are written as 0
 
 Columns = list[tuple[str, Iterable[Any]]]  # names and values
@@ -92,7 +93,7 @@ class Results:
         self.draw(PAGE_NAME, lambda: render(report, images))
 
     def write_csv(self, name: str, heads: Sequence[Any], rows: Rows) -> None:
-        with self.path(name).open("w", encoding="utf-8", errors=_ESCAPED, newline="") as file:
+        with self.path(name).open("w", encoding=_OF_FILES, errors=_ESCAPED, newline="") as file:
             _write_table(file, heads, rows, "csv", self._safe)
 
     def show(self) -> dict[str, Any]:
@@ -231,9 +232,8 @@ class Output:
     def __str__(self) -> str:
         return "standard output" if self.path is None else str(self.path)
 
-    def write(self, names: Sequence[str], rows: Rows, *, marked: bool = False) -> None:
-        """Write a table; a marked csv file begins with a byte order mark, for spreadsheets."""
-        encoding = "utf-8-sig" if marked and self._kind == "csv" else "utf-8"
+    def write(self, names: Sequence[str], rows: Rows) -> None:
+        encoding = _OF_FILES if self._kind == "csv" else "utf-8"
         if self.path is None:
             _write_table(sys.stdout, names, rows, self._kind, self._safe)
             return
@@ -289,19 +289,29 @@ def make_predictions(
     fitted: Fitted, separator: str, *, new: bool = False, explain: bool = False
 ) -> tuple[list[str], Rows]:
     """Return a table of the labels of every sample, and the predictions of a model."""
-    columns: Columns = []
-    if fitted.labels is not None:
-        columns.append(("label", fitted.labels.text(separator)))
-        if fitted.guided:
-            used = np.where(fitted.labels.known, "training", "unlabeled").astype(object)
-            used[fitted.held_out] = "held out"
-            columns.append(("used as", used))
+    texts, labels, columns = fitted.texts, fitted.labels, Columns()
+    if texts is not None:
+        columns.append(("text", [*map(shorten, texts)]))
+    predictions = fitted.name_predictions(separator) if fitted.predicts else []
+    if labels is not None:
+        given = labels.text(separator)
+        if predictions:
+            sources = np.where(fitted.coded, "predicted", np.where(fitted.known, "given", ""))
+            sources = np.where(fitted.held_out, "held out", sources).tolist()
+            codes = [one or other for one, other in zip(given, predictions, strict=True)]
+            columns += [("code", codes), ("source", sources)]
+        columns.append(("label", given))
     if fitted.predicts:
-        columns.append(("prediction", fitted.name_predictions(separator)))
-        classes = [str(label) for label in fitted.model.classes_]
-        values = fitted.proba.round(_PROBABILITY_DIGITS).T.tolist()
-        proba = dict(zip(classes, values, strict=True))
-        columns += [(f"probability {name}", proba[name]) for name in sort_naturally(classes)]
+        certainty = fitted.certainty.round(_PROBABILITY_DIGITS).astype(object)
+        second, checks = fitted.name_second(), np.full(len(certainty), "", dtype=object)
+        certainty[~fitted.coded] = second[~fitted.coded] = None
+        checks[fitted.to_check] = "check by hand"
+        columns += [("prediction", predictions), ("probability", certainty), ("second", second)]
+        if fitted.target is not None or fitted.least is not None:
+            columns.append(("check", checks))
+        if any(fitted.reasons):
+            columns.append(("reason", fitted.reasons))
+        columns += list_probabilities(fitted) if new else []
     if explain:
         explanation = fitted.model.explain(fitted.X)
         if fitted.terms is not None:
@@ -325,6 +335,14 @@ def make_predictions(
             weights = _drop_tiny(fitted.representation).T.tolist()
             columns += [(f"component{k}", column) for k, column in enumerate(weights)]
     return make_table(fitted.ids, columns)
+
+
+def list_probabilities(fitted: Fitted) -> Columns:
+    """Return a column for every class, in natural order; none for a sample with a reason."""
+    values = fitted.proba.round(_PROBABILITY_DIGITS).astype(object)
+    values[np.array(fitted.reasons) != ""] = None
+    proba = dict(zip(fitted.classes, values.T.tolist(), strict=True))
+    return [(f"probability {name}", proba[name]) for name in sort_naturally([*proba])]
 
 
 def _drop_tiny(weights: Array) -> Array:

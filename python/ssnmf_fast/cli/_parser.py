@@ -136,6 +136,7 @@ _READ: dict[str, tuple[str, Read]] = {  # by metavar: the expected text, and its
     "WEIGHT": ("a number of at least 0, or inf", _number(float, 0)),
 }
 _LISTS: dict[str, dict[str, Any]] = {  # extended by repeated options
+    "COLUMN...": {"metavar": "COLUMN", "action": "append"},
     "FILE...": {"metavar": "FILE", "action": "append"},
     "TEXT,...": {
         "metavar": "TEXT,...",
@@ -242,6 +243,10 @@ per class.
 [data and results]{_LABELS}
 --image-shape HxW: height and width of the images in the rows of a matrix{_ID}
 --features FILE: names of the features of a matrix, one per line
+--target-accuracy SHARE: accuracy of the predictions that need no check, such as 0.9: marks the
+    others as "check by hand", by validation
+--by COLUMN...: also write the shares of the codes for every value of a column, such as region;
+    repeatable
 --terms COUNT=10: number of terms of each topic{_SAFE_CSV}
 [model]
 --loss LOSS: loss of the data: {_LOSSES} (default: kullback-leibler for few-labels, ssnmf, seeded

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.base import ClassifierMixin, RegressorMixin
 
 from .. import Recommender, load, verify
@@ -32,7 +31,7 @@ from ._outputs import (
 )
 from ._read import Source, Table, UsageError, find_source, read_matrix, refuse, warn
 from ._recommend import recommend_to_new
-from ._text import find_ids, read_for_model, warn_of_empty
+from ._text import find_ids, read_for_model
 
 
 def run(options: Namespace) -> dict[str, Any]:
@@ -55,28 +54,26 @@ def run(options: Namespace) -> dict[str, Any]:
     model.set_params(n_threads=options.threads)
     notes = read_notes(path)
     if data.is_table:
-        vectorizer, table, X = read_for_model(data, stored, options.text)
-        warn_of_empty(X, "they all get the same prediction")
+        vectorizer, table, texts, X = read_for_model(data, stored, options.text)
         noted = notes.get("id")  # as in the fit
         name = options.id or (noted if noted in [*table.frame] else None)
         ids = find_ids(table, name, options.text or vectorizer.column)
-        fitted = Fitted(model=model, X=X, ids=ids, terms=vectorizer.terms)
+        fitted = Fitted(model=model, X=X, ids=ids, terms=vectorizer.terms, texts=texts)
     else:
         refuse(options, ("id", "text"), f"names a column of a table; {data} is a matrix")
         X = read_matrix(data)
         fitted = Fitted(model=model, X=X)
-        empty = np.flatnonzero(False if sp.issparse(X) else (X != X).all(axis=1))  # all NaN
-        if len(empty):
-            what = f"have only NaN (the first is sample {empty[0]})"
-            warn(f"{len(empty)} of {len(X)} samples {what}: they all get the same prediction")
+    fitted.warn_of_reasons("nothing is predicted for them")
     if not fitted.predicts:
         refuse(options, ("explain",), f"needs a model that predicts labels; not {path}")
+    fitted = replace(fitted, least=notes.get("least"))
     separator = str(notes.get("label_separator", SEPARATOR))
     out.write(*make_predictions(fitted, separator, new=True, explain=options.explain))
     count = int(fitted.X.shape[0])
     if out.path is not None:
         what = "predictions" if fitted.predicts else "samples with the weights of their topics"
-        print(f"{count} {what} are in {out}")
+        unsure = f", {len(fitted.to_check)} of them to check by hand"
+        print(f"{count} {what} are in {out}{unsure * (fitted.least is not None)}")
     return {"model": type(model).__name__, "samples": count, "out": str(out)}
 
 
@@ -124,7 +121,7 @@ def run_verify(options: Namespace) -> dict[str, Any]:
     source, path = find_source(options), _find_model(options.model)
     data: Table | Source = source
     if source.is_table:
-        _, data, X = read_for_model(source, path.parent / VECTORIZER_NAME, options.text)
+        _, data, _, X = read_for_model(source, path.parent / VECTORIZER_NAME, options.text)
     else:
         X = read_matrix(source)
     y, fitted = None, load(path)

@@ -10,11 +10,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
 import scipy.sparse as sp
 
 from .._common.optional import WORDS_HINT, require_package
 from .._common.text import nfc
+from .._labels import means_missing
 from .._persist.texts import read_vectorizer, strip_markup, word_pattern
 from ._read import (
     MATRIX_HINT,
@@ -51,6 +51,7 @@ _LANGUAGES = dict(
     )
 )
 _SOME = 0.05  # share of the texts
+_LONGEST_MARK = 40  # characters of a text that stands for "no answer"
 
 
 class Vectorizer(NamedTuple):
@@ -95,7 +96,6 @@ def fit_vectorizer(
     X.sort_indices()
     X = normalize(X, copy=False)
     tfidf.norm = "l2"
-    warn_of_empty(X, "nothing is learned from them; see --min-df, --max-df and --stop-words")
     return Vectorizer(column, tfidf, options.keep_markup), X
 
 
@@ -118,18 +118,10 @@ def _warn_of_unspaced(texts: list[str], tokenize: Callable[[str], list[str]]) ->
         )
 
 
-def warn_of_empty(X: sp.csr_matrix, consequence: str) -> None:
-    empty = np.flatnonzero(np.diff(X.indptr) == 0)
-    if len(empty):
-        first = ", ".join([*map(str, empty[:5]), *["..."] * (len(empty) > 5)])
-        wrong = f"{len(empty)} of {X.shape[0]} texts have no known word (sample {first})"
-        warn(f"{wrong}: {consequence}")
-
-
 def read_for_model(
     data: Source, stored: Path, column: str | None
-) -> tuple[Vectorizer, Table, sp.csr_matrix]:
-    """Return the vectorizer in `stored`, a table for its model, and TF-IDF of the texts in it."""
+) -> tuple[Vectorizer, Table, list[str], sp.csr_matrix]:
+    """Return the vectorizer in `stored`, a table for its model, its texts, and their TF-IDF."""
     if not stored.is_file():
         wrong = f"{stored} is missing, so the model was fitted to a matrix; {data} is a table"
         raise UsageError(f"{wrong}. Give a matrix: {MATRIX_HINT}")
@@ -142,7 +134,7 @@ def read_for_model(
     _warn_of_unspaced(texts, vectorizer.tfidf.build_tokenizer())
     with warnings.catch_warnings():  # already issued by the fit
         warnings.filterwarnings("ignore", message="Your stop_words may be inconsistent")
-        return vectorizer, table, vectorizer.tfidf.transform(texts)
+        return vectorizer, table, texts, vectorizer.tfidf.transform(texts)
 
 
 def find_text_column(table: Table, name: str | None, *taken: str | None) -> str:
@@ -165,9 +157,10 @@ def find_text_column(table: Table, name: str | None, *taken: str | None) -> str:
 
 
 def read_texts(table: Table, column: str, *, keep_markup: bool) -> list[str]:
-    """Return the texts of a column in the form NFC of Unicode; a missing one is empty."""
+    """Return the texts of a column in the form NFC of Unicode; "" for none, such as "n/a"."""
     texts = ["" if value is None else str(value) for value in table.column(column)]
-    return [str(nfc(text if keep_markup else strip_markup(text))) for text in texts]
+    texts = [str(nfc(text if keep_markup else strip_markup(text))) for text in texts]
+    return ["" if len(text) <= _LONGEST_MARK and means_missing(text) else text for text in texts]
 
 
 def find_ids(table: Table, name: str | None, *others: str | None) -> tuple[str, list[Any]] | None:

@@ -24,6 +24,7 @@ _NAMES = {
 _MOST_ENTRIES = 10_000_000  # of the training samples; LinearSVC takes minutes for more
 _LEVEL, _QUANTILE = 0.95, 1.96  # of the intervals; quantile of the normal distribution for it
 _RESAMPLES, _CHANCE = 500, 0.05
+_CAUTION, _FEWEST = 0.5, 10  # standard errors above a target accuracy; samples that show it
 _AVERAGES = "micro", "macro"
 _OF_NEW = (
     "The interval of the model is wider than the others because it is for new samples: the fits "
@@ -59,6 +60,11 @@ class Score(NamedTuple):
     value: float
     low: float
     high: float
+
+
+# The share of the surest predictions, their smallest probability, and their accuracy.
+Sure = tuple[float, float, Score | None]
+NONE_SURE: Sure = 0.0, 2.0, None  # no probability is as large
 
 
 def format_score(value: float) -> str:
@@ -115,6 +121,7 @@ class Evaluation:
     labeled: int = 0  # labeled samples, of which validation hides some
     expected: Score | None = None
     weights: Array | None = None
+    chances: Any = None  # the largest probability of each sample
 
     @property
     def several(self) -> bool:
@@ -171,6 +178,25 @@ class Evaluation:
 
     def _format(self, value: float) -> str:
         return f"{value:.3f}" if self.several else f"{value:.1%}"
+
+    def sure(self, target: float) -> Sure:
+        """Return the surest predictions whose accuracy is at least a target, for single labels.
+
+        Their mean probability and their accuracy both exceed it by half a standard error: of all
+        groups of few samples, the largest that just reaches a target is a lucky one.
+        """
+        order = np.argsort(-self.chances, kind="stable")
+        right, chances = (self.predictions[MODEL] == self.truth)[order], self.chances[order]
+        weights = np.ones(len(order)) if self.weights is None else self.weights[order]
+        sums, squares = weights.cumsum(), (weights**2).cumsum()
+        least = np.minimum((weights * right).cumsum(), (weights * chances).cumsum()) / sums
+        error = np.sqrt(target * (1 - target) * squares) / sums
+        enough = (least >= target + _CAUTION * error) & (sums**2 >= _FEWEST * squares)
+        if not enough.any():
+            return NONE_SURE
+        end = int(np.flatnonzero(enough)[-1]) + 1
+        accuracy = _score_accuracy(right[:end], np.ones(end, dtype=bool), weights[:end])
+        return float(sums[end - 1] / sums[-1]), float(chances[end - 1]), accuracy
 
     def measures(self) -> list[Measure]:
         """Return accuracy or F scores of the model, then those of the simple methods."""
@@ -232,7 +258,7 @@ def name_classes(model: Any, proba: Array) -> Array:
 
 
 def evaluate(
-    model: Any, X: Any, truth: Array, known: Array, held_out: Array, predicted: Array
+    model: Any, X: Any, truth: Array, known: Array, held_out: Array, predicted: Array, proba: Array
 ) -> Evaluation | None:
     """Return the predictions of a fit and of simple methods trained on the same labels."""
     classes, expected, weights = [str(name) for name in model.classes_], None, None
@@ -247,12 +273,19 @@ def evaluate(
     elif several:
         mine = model.validation_predicted_[hidden]
     else:
-        mine = name_classes(model, model.validation_proba_[hidden])
+        proba = model.validation_proba_
+        mine = name_classes(model, proba[hidden])
         expected = Score(model.validation_accuracy_, *model.validation_interval_)
         codes = np.searchsorted(model.classes_.astype(str), truth[hidden])
         weights = model.class_prior_[codes] / np.bincount(codes)[codes]
     predictions = {MODEL: mine, **predict_simply(X, truth, known, folds)}
-    more = by_validation, int((known & ~held_out).sum()), expected, weights
+    more = (
+        by_validation,
+        int((known & ~held_out).sum()),
+        expected,
+        weights,
+        proba[hidden].max(axis=1),
+    )
     return Evaluation(truth[hidden], predictions, classes, *more)
 
 
