@@ -236,8 +236,8 @@ def _list_steps(fitted: Fitted, options: Namespace) -> list[tuple[str, list[str]
     """Return what to do next, and the commands for it."""
     labels, evaluation, steps = fitted.labels, fitted.evaluation, list[tuple[str, list[str]]]()
     scores = [] if evaluation is None else evaluation.class_scores
-    if never := [one.name for one in scores if one.samples and not one.f > 0]:
-        steps.append((f"Label more samples of {', '.join(never)}: no prediction is right.", []))
+    if never := ", ".join(one.name for one in scores if not one.f > 0):
+        steps.append((f"Label more samples of {never}: no validated prediction is right.", []))
     if fitted.target is not None and len(fitted.to_check):
         steps.append((f"Check the {len(fitted.to_check)} least sure predictions by hand.", []))
     if labels is not None and not labels.known.all() and hasattr(fitted.model, "suggest"):
