@@ -365,7 +365,7 @@ class TestImages:
         # Two components with three examples each, the grid and the objective.
         assert page.count("data:image/png;base64,") == 2 * (1 + 3) + 2
         assert "<td>4x3</td>" in page
-        with (out / "topic_classes.csv").open(encoding="utf-8") as file:
+        with (out / "topic_classes.csv").open(encoding="utf-8-sig") as file:
             assert next(csv.reader(file)) == ["topic", "9", "10"]
         # A later run without it leaves no old picture behind.
         assert self.fit(data, out) == 0
@@ -421,7 +421,7 @@ def test_sizes_and_examples_of_texts(tmp_path: Path) -> None:
     sizes = json.loads((out / "metrics.json").read_text(encoding="utf-8"))["topic_sizes"]
     assert sum(sizes) == pytest.approx(1, abs=1e-5)
     assert 0.6 < max(sizes) < 0.75
-    with (out / "topic_examples.csv").open(encoding="utf-8", newline="") as file:
+    with (out / "topic_examples.csv").open(encoding="utf-8-sig", newline="") as file:
         rows = list(csv.DictReader(file))
     assert list(rows[0]) == ["topic", "rank", "sample", "share", "text"]
     texts = [row["text"] for row in rows if row["topic"] == str(int(np.argmax(sizes)))]

@@ -101,7 +101,9 @@ class TestFit:
             "topics.csv",
             "topic_classes.csv",
             "topic_examples.csv",
+            "codes.csv",
             "predictions.csv",
+            "probabilities.csv",
             "representation.npy",
             "metrics.json",
             "page.json",
@@ -121,10 +123,13 @@ class TestFit:
     def test_predictions(self, table: Path, tmp_path: Path) -> None:
         assert fit(table, tmp_path / "out") == 0
         rows = rows_of(tmp_path / "out" / "predictions.csv")
-        used = [row["used as"] for row in rows]
-        assert [used.count(u) for u in ("training", "held out", "unlabeled")] == [6, 2, 4]
-        assert [row["label"] == "" for row in rows] == [u == "unlabeled" for u in used]
+        used = [row["source"] for row in rows]
+        assert [used.count(u) for u in ("given", "held out", "predicted")] == [6, 2, 4]
+        assert [row["label"] == "" for row in rows] == [u == "predicted" for u in used]
         assert [row["prediction"] for row in rows] == [EVIL, "money, bonds"] * 6
+        assert rows[0]["probability"] == rows[0]["second"] == ""  # the label stands
+        assert float(rows[-1]["probability"]) > 0.5
+        rows = rows_of(tmp_path / "out" / "probabilities.csv")
         assert float(rows[0][f"probability {EVIL}"]) > 0.5
 
     def test_report_is_self_contained_and_escaped(self, table: Path, tmp_path: Path) -> None:
@@ -182,7 +187,7 @@ class TestFit:
         out = tmp_path / "out"
         assert main(["fit", str(table), "--text", "text", "--rank", "2", "--out", str(out)]) == 0
         assert type(sf.load(out / "model.npz")).__name__ == "NMF"
-        assert set(rows_of(out / "predictions.csv")[0]) == {"sample", "topic", "share"}
+        assert set(rows_of(out / "predictions.csv")[0]) == {"sample", "text", "topic", "share"}
         result = tmp_path / "new.csv"
         assert main(["predict", str(out), str(table), "--out", str(result)]) == 0
         assert len(rows_of(result)) == 12

@@ -139,7 +139,7 @@ def test_probabilities_are_in_natural_order(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert fit(tmp_path, lambda k: ("10", "9", "1")[k % 3], capsys=capsys) == (0, "")
-    (row, *_) = rows_of(tmp_path / "out" / "predictions.csv")
+    (row, *_) = rows_of(tmp_path / "out" / "probabilities.csv")
     names = [name for name in row if name.startswith("probability")]
     assert names == ["probability 1", "probability 9", "probability 10"]
 

@@ -32,7 +32,7 @@ def test_vectorizer_gives_what_the_command_has_fitted(results):
     assert ("b" in vectorizer.get_feature_names_out()) is False
     assert main(["predict", str(results), "posts.csv", "--out", "new.csv", "--quiet"]) == 0
     predicted = (results.parent / "new.csv").read_text(encoding="utf-8").splitlines()[1:]
-    assert [line.split(",")[1] for line in predicted] == model.predict(
+    assert [line.split(",")[2] for line in predicted] == model.predict(
         vectorizer.transform(TEXTS)
     ).tolist()
 

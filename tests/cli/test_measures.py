@@ -56,7 +56,7 @@ class TestLabels:
         more = ["--labels", "kind", "--test-size", "0", *NAMED]
         rows = fit_texts(tmp_path, labeled(values), *more)
         assert [row["label"] for row in rows] == ["", "", "", "a", "-1"]
-        assert [row["used as"] == "training" for row in rows] == [False] * 3 + [True] * 2
+        assert [row["source"] == "given" for row in rows] == [False] * 3 + [True] * 2
 
     @pytest.mark.slow
     @pytest.mark.parametrize("share", [0.2, 0.9])
@@ -65,13 +65,13 @@ class TestLabels:
         lists = [list(rng.choice(list("abcdef"), 2, replace=False)) for _ in range(40)]
         more = ["--labels", "kind", "--test-size", str(share), "--seed", "3", *NAMED]
         rows = fit_texts(tmp_path, labeled([*lists, ["rare", "a"], []]), *more)
-        training = [row["label"] for row in rows if row["used as"] == "training"]
+        training = [row["label"] for row in rows if row["source"] == "given"]
         assert {name for label in training for name in label.split(";")} == {*"abcdef", "rare"}
-        assert "held out" not in [row["used as"] for row in rows[-2:]]
+        assert "held out" not in [row["source"] for row in rows[-2:]]
         if share == 0.2:
-            assert [row["used as"] for row in rows].count("held out") == round(0.2 * 41)
+            assert [row["source"] for row in rows].count("held out") == round(0.2 * 41)
         rows = fit_texts(tmp_path, labeled(["a", "a", *"bbb", "c"]), *more)
-        training = {row["label"] for row in rows if row["used as"] == "training"}
+        training = {row["label"] for row in rows if row["source"] == "given"}
         assert training == {"a", "b", "c"}
 
 
@@ -84,7 +84,7 @@ class TestMeasures:
             tmp_path, rows, "--labels", "kind", "--model", "supervised-vbnmf", *more
         )
         found, model = measures_of(tmp_path / "out"), sf.load(tmp_path / "out" / "model.npz")
-        known = np.array([row["used as"] == "training" for row in predictions])
+        known = np.array([row["source"] == "given" for row in predictions])
         assert 0 < known.sum() < 20
         labels = np.array([row["label"] for row in predictions])[known]
         wanted = sf.metrics.inter_label_sparsity(model.representation_[known], labels).score
@@ -132,13 +132,13 @@ class TestSharesOfData:
         (folder / "y.txt").write_text("\n".join(labels) + "\n", encoding="utf-8")
         command = ["fit", str(folder / "X.npy"), "--labels", str(folder / "y.txt")]
         assert main([*command, "--out", str(folder / "out"), *more]) == 0
-        used = [row.get("used as", "") for row in rows_of(folder / "out" / "predictions.csv")]
+        used = [row.get("source", "") for row in rows_of(folder / "out" / "predictions.csv")]
         page = (folder / "out" / "report.html").read_text(encoding="utf-8")
         return X, used, " ".join(page.split())
 
     def check(self, folder: Path, shares: Any, names: list[str], members: Any) -> None:
         """Check shares of classes, whose members are weights (n, k) of the samples read."""
-        with (folder / "out" / "topic_classes.csv").open(encoding="utf-8", newline="") as file:
+        with (folder / "out" / "topic_classes.csv").open(encoding="utf-8-sig", newline="") as file:
             heads, *rows = csv.reader(file)
         assert heads[-len(names) :] == names
         means = shares.T @ members / members.sum(axis=0)  # a large class does not dominate

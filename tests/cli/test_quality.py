@@ -67,8 +67,8 @@ class TestDefault:
         assert largest is not None
         assert 15 <= float(largest[1]) <= 25
 
-        used = [row["used as"] for row in rows_of(tmp_path / "out" / "predictions.csv")]
-        assert [used.count(name) for name in ("training", "held out")] == [40, 0]
+        used = [row["source"] for row in rows_of(tmp_path / "out" / "predictions.csv")]
+        assert [used.count(name) for name in ("given", "held out")] == [40, 0]
         page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
         assert "By validation on 40 labeled samples" in page
         assert "chosen by validation" not in page
@@ -98,7 +98,7 @@ class TestDefault:
         found = metrics_of(tmp_path / "out")
         assert (found["judged_by"], found["held_out"]) == ("held-out samples", 24)
         rows = rows_of(tmp_path / "out" / "predictions.csv")
-        hidden = [row for row in rows if row["used as"] == "held out"]
+        hidden = [row for row in rows if row["source"] == "held out"]
         right = sum(row["label"] == row["prediction"] for row in hidden)
         assert found["measures"]["accuracy"] == right / 24
         low, high = found["intervals"]["accuracy"]
@@ -374,7 +374,7 @@ class TestClasses:
     def test_where_they_are_told(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert main([*files(tmp_path, 15), "--test-size", "0.4"]) == 0
         rows = rows_of(tmp_path / "out" / "predictions.csv")
-        hidden = [row for row in rows if row["used as"] == "held out" and row["label"] == "digit 3"]
+        hidden = [row for row in rows if row["source"] == "held out" and row["label"] == "digit 3"]
         right = sum(row["prediction"] == "digit 3" for row in hidden)
         scores = metrics_of(tmp_path / "out")["classes"]["digit 3"]
         assert (scores["recall"], scores["samples"]) == (right / len(hidden), len(hidden))

@@ -57,12 +57,12 @@ class TestTopicSupervised:
         assert fit(several[0], "ts-nmf", out, *more) == 0
         rows = rows_of(out / "predictions.csv")
         assert set(rows[0]) == {
-            *("sample", "label", "used as", "prediction", "topic", "weight"),
-            *("probability money", "probability pets"),
+            *("sample", "text", "code", "source", "label", "prediction", "probability", "second"),
+            *("topic", "weight"),
             *("weight money", "weight pets", "weight free0"),
         }
         assert rows[20]["label"] == "money;pets"
-        hidden = [row for row in rows if row["used as"] == "held out"]
+        hidden = [row for row in rows if row["source"] == "held out"]
         assert len(hidden) == 6
         right = np.mean([row["topic"] in row["label"].split(";") for row in hidden])
         S = np.array([[float(r["weight money"]), float(r["weight pets"])] for r in hidden])

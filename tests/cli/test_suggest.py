@@ -201,7 +201,7 @@ def test_ids_that_repeat_name_no_sample(ids: list[str] | None, tmp_path: Path) -
     given += ["--max-df", "1", "--model", "ssnmf", "--supervision-weight", "1", "--rank", "1"]
     out = tmp_path / "out"
     assert main([*given, "--test-size", "0", "--max-iter", "2", "--out", str(out)]) == 0
-    with (out / "predictions.csv").open(encoding="utf-8", newline="") as file:
+    with (out / "predictions.csv").open(encoding="utf-8-sig", newline="") as file:
         found = [row["label"] for row in csv.DictReader(file)]
     unique = ids is not None and len(set(ids)) == 3
     assert found == (["old", "old", "new"] if unique else ["old", "new", "old"])

@@ -269,11 +269,12 @@ class TestRows:
         assert "6 of 8 texts are empty or have no known word (sample 0, 1, 2, 3, 4, ...)" in err
         of_fit = rows_of(out / "predictions.csv")[-8:]
         assert of_fit[0]["label"] == "b"  # is kept
-        for row, again, why in zip(of_fit, rows_of(Path(f"{new}.csv")), odd.values(), strict=True):
+        of_new, names = rows_of(Path(f"{new}.csv")), ("prediction", "probability", "second")
+        assert [row["code"] for row in of_fit[:6]] == ["b", *[""] * 5]
+        for row, again, why in zip(of_fit, of_new, odd.values(), strict=True):
             for one in (row, again):
-                cells = [v for name, v in one.items() if name.startswith(("predi", "proba"))]
                 assert one["reason"] == why
-                assert [bool(cell) for cell in cells] == [not why] * 3
+                assert [bool(one[name]) for name in names] == [not why] * 3
 
     @pytest.mark.slow
     def test_few_topics(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -97,7 +97,7 @@ def write_all(fitted: Fitted, out: Results, options: Namespace) -> Report:
             for group in sort_naturally([*set(groups)])
             for one in fitted.shares_of_codes(np.array(groups) == group)
         ]
-        if rows:
+        if fitted.groups:
             out.write_csv(_CODES_BY, ["column", "value", *_HEADS], rows)
     for part, name in {"prevalence": _OVER_TIME, **_PARTS}.items():
         rows = fitted.over_time and fitted.over_time.to_rows(part)  # type: ignore[arg-type]
@@ -207,13 +207,10 @@ def make_report(fitted: Fitted, options: Namespace) -> Report:
 
 def describe_sure(fitted: Fitted) -> str:
     """Return how many predictions have the target accuracy, and how many are to check by hand."""
-    count, unsure, score = int(fitted.coded.sum()), len(fitted.to_check), fitted.sure[2]
-    if score is None:
-        why = "no predictions are known to have this accuracy"
-        return f"at least {fitted.target:.0%} right: {why}; check all {count} by hand"
-    right, low, high = (f"{value:.1%}" for value in score)
-    how = f"{right} by validation, 95% interval {low} to {high}"
-    sure = f"{count - unsure} of {count} predictions ({how})"
+    count, unsure, sure = int(fitted.coded.sum()), len(fitted.to_check), "none is known to be"
+    if (score := fitted.sure[2]) is not None:
+        found = "{:.1%} by validation, 95% interval {:.1%} to {:.1%}".format(*score)
+        sure = f"{count - unsure} of {count} predictions ({found})"
     return f"at least {fitted.target:.0%} right: {sure}; {unsure} to check by hand"
 
 
@@ -385,15 +382,13 @@ def print_report(fitted: Fitted, report: Report) -> None:
         if line not in fitted.told:
             warn(line)
     if report.codes:
-        codes = []
-        for name, labeled, predicted, share, *ends in report.codes:
-            between = "-" if np.isnan(ends).any() else " to ".join(f"{end:.1%}" for end in ends)
-            cells = [str(labeled), str(predicted), f"{share:.1%}", between]
-            codes.append((name, cells, share))
-        print_classes("Codes", ("coded", "predicted", "share", "95% interval"), codes)
+        form = "{}|{}|{:.1%}|{:.1%} to {:.1%}".format
+        texts = (form(*one[1:]).replace("nan% to nan%", "-") for one in report.codes)
+        codes = [(c.name, t.split("|"), c.share) for c, t in zip(report.codes, texts, strict=True)]
+        print_classes("Codes", ("labeled", "predicted", "share", "95% interval"), codes)
     if report.evaluation is not None:
         scores = report.evaluation.class_scores
-        rows = [(s[0], [*map(format_score, s[1:4]), str(s.samples)], s.samples) for s in scores]
+        rows = [(s[0], [*map(format_score, s[1:4]), str(s[4])], s.samples) for s in scores]
         print_classes("Classes", ("precision", "recall", "F", "samples"), rows)
     print("\nTopics")
     terms = fitted.image_shape is None

@@ -72,8 +72,8 @@ def run(options: Namespace) -> dict[str, Any]:
     count = int(fitted.X.shape[0])
     if out.path is not None:
         what = "predictions" if fitted.predicts else "samples with the weights of their topics"
-        unsure = f", {len(fitted.to_check)} of them to check by hand"
-        print(f"{count} {what} are in {out}{unsure * (fitted.least is not None)}")
+        more = "" if fitted.least is None else f"; to check by hand: {len(fitted.to_check)}"
+        print(f"{count} {what} are in {out}{more}")
     return {"model": type(model).__name__, "samples": count, "out": str(out)}
 
 

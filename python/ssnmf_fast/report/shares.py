@@ -37,7 +37,7 @@ def shares_of_classes(
     sums = labels[old].sum(axis=0) + proba[new].sum(axis=0)
     ends = np.full((2, proba.shape[1]), np.nan)
     hidden = (folds >= 0) & known
-    if not part:
+    if not part:  # all labels are known
         ends = np.array([sums, sums])
     elif hidden.sum() > 1:
         errors = labels[hidden] - model.validation_proba_[hidden]
