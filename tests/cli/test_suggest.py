@@ -81,7 +81,7 @@ def test_the_page_says_what_to_do_next(
     assert [row[3] for row in least] == sorted(row[3] for row in least)
     assert {row[0] for row in least} <= {f"p{k}" for k in range(N)}
 
-    more = ["--more-labels", "my a-to-label.csv", "--target-accuracy", "0.6"]
+    more = ["--more-labels", "my a-to-label.csv", "--target-accuracy", "0.99"]
     assert main(["fit", "my a.csv", *given, *more, "--out", "out"]) == 0
     page = json.loads((tmp_path / "out" / "page.json").read_text(encoding="utf-8"))
     steps = [what for what, _ in page["steps"]]
