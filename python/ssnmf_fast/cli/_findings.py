@@ -71,7 +71,9 @@ _DIGITS = 4  # of a share
 _ENOUGH = 10  # held-out samples of every class, to compute shares from them alone
 _LEAST, _MAIN = 0.01, 0.5  # least share of an example, also relative to the largest of its topic
 _CHECKED = 20  # predictions listed on the page
-_SHARED = ("text", "labels", "more_labels", "label_separator", "unlabeled", "id", "stop_words")
+# Options that `suggest` takes too.
+_SHARED = ["text", "labels", "more_labels", "label_separator", "unlabeled", "id", "stop_words"]
+_SHARED += ["format", "encoding", "delimiter", "quoting"]
 _NAME_TERMS = 3  # in the name of a topic over time
 _TERMS_PRINTED, _IMAGES_PRINTED, _CLASSES_PRINTED, _LONGEST_NAME = 8, 10, 20, 32
 

@@ -184,10 +184,10 @@ def _results(report: Report) -> list[Table]:
     tables, found = list[Table](), report.evaluation
     if found is not None:
         rows = [[one[0], str(one[4]), *map(format_score, one[1:4])] for one in found.class_scores]
-        heads = "Class", "samples", "precision", "recall", "F"
+        heads = ["Class", "samples", "precision", "recall", "F"]
         tables.append(("Precision and recall by class", _SCORES, heads, rows))
     if pairs := most_confused(report.confusion):
-        heads = "Class", "predicted as", "samples", "of the class"
+        heads = ["Class", "predicted as", "samples", "of the class"]
         tables.append(("Most often confused", "", heads, pairs))
     if report.measures:
         rows = [[one.name, one.text, one.meaning] for one in report.measures]
