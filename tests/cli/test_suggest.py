@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import shlex
 from pathlib import Path
 from typing import Any
@@ -69,8 +70,9 @@ def test_the_page_says_what_to_do_next(
     assert "pets" in topics
     assert "sport" not in topics  # no prediction of it is right
     page = json.loads((tmp_path / "out" / "page.json").read_text(encoding="utf-8"))
-    (never, _), (why, (suggest, fit)) = page["steps"]
+    (never, _), (check, _), (why, (suggest, fit)) = page["steps"]
     assert never == "Label more samples of sport: no validated prediction is right."
+    assert check == "Check the least sure predictions by hand: see below, and predictions.csv."
     assert why.startswith("For a higher accuracy, label")
     assert fit == "ssnmf-fast fit 'my a.csv' ... --more-labels 'my a-to-label.csv'"
     assert main(shlex.split(suggest)[1:]) == 0
@@ -84,8 +86,7 @@ def test_the_page_says_what_to_do_next(
     more = ["--more-labels", "my a-to-label.csv", "--target-accuracy", "0.99"]
     assert main(["fit", "my a.csv", *given, *more, "--out", "out"]) == 0
     page = json.loads((tmp_path / "out" / "page.json").read_text(encoding="utf-8"))
-    steps = [what for what, _ in page["steps"]]
-    assert any(what.endswith("least sure predictions by hand.") for what in steps)
+    assert re.match(r"Check the \d+ least sure", page["steps"][-2][0])
     again = shlex.split(page["steps"][-1][1][0])
     assert again[again.index("--more-labels") + 1] == "my a-to-label.csv"
     assert again[-1] == "my a-to-label2.csv"

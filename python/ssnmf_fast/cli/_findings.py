@@ -237,8 +237,10 @@ def _list_steps(fitted: Fitted, options: Namespace) -> list[tuple[str, list[str]
     scores = [] if evaluation is None else evaluation.class_scores
     if never := ", ".join(one.name for one in scores if not one.f > 0):
         steps.append((f"Label more samples of {never}: no validated prediction is right.", []))
-    if fitted.target is not None and len(fitted.to_check):
-        steps.append((f"Check the {len(fitted.to_check)} least sure predictions by hand.", []))
+    if fitted.predicts and (count := len(fitted.to_check)):
+        what = "the" if fitted.target is None else f"the {count}"
+        what = f"Check {what} least sure predictions by hand: see below, and {_PREDICTIONS}."
+        steps.append((what, []))
     if labels is not None and not labels.known.all() and hasattr(fitted.model, "suggest"):
         number = len(options.more_labels or ())
         filled = default_out(options.data, f"-to-label{number + 1 if number else ''}.csv")
