@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import json
 from pathlib import Path
@@ -14,7 +15,8 @@ QUICK_MODEL = _QUICK.split()
 
 
 def rows_of(path: Path) -> list[dict[str, str]]:
-    """Return the rows of a CSV file by column."""
+    """Return the rows of a CSV file by column; it has a byte order mark, for spreadsheets."""
+    assert path.read_bytes().startswith(codecs.BOM_UTF8)
     with path.open(encoding="utf-8-sig", newline="") as file:
         return list(csv.DictReader(file))
 

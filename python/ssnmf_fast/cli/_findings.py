@@ -209,7 +209,7 @@ def make_report(fitted: Fitted, options: Namespace) -> Report:
 
 def describe_sure(fitted: Fitted) -> str:
     """Return how many predictions have the target accuracy, and how many are to check by hand."""
-    count, unsure, sure = int(fitted.coded.sum()), len(fitted.to_check), "none is known to be"
+    count, unsure, sure = int(fitted.coded.sum()), len(fitted.to_check), "none by validation"
     if (score := fitted.sure[2]) is not None:
         found = "{:.1%} by validation, 95% interval {:.1%} to {:.1%}".format(*score)
         sure = f"{count - unsure} of {count} predictions ({found})"

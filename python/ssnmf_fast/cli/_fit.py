@@ -69,7 +69,7 @@ def run(options: Namespace, data: Data | None = None) -> dict[str, Any]:
     if options.labels is None:
         refuse(options, ("unlabeled", "more_labels"), "is for labels; give --labels too")
     if not model.guided:
-        refuse(options, ("by", "target_accuracy"), f"is for labels; {model.name} predicts none")
+        refuse(options, ("by", "target_accuracy"), "is for codes; give --labels, or --seeds")
     with results_folder(options, "fit", FILES, inputs) as out, keeping_warnings() as told:
         data = read_data(options) if data is None else data
         check_labels(model, data.labels, options)
