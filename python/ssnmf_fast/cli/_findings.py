@@ -233,10 +233,7 @@ def _list_to_check(fitted: Fitted, separator: str) -> list[Table]:
 
 def _list_steps(fitted: Fitted, options: Namespace) -> list[tuple[str, list[str]]]:
     """Return what to do next, and the commands for it."""
-    labels, evaluation, steps = fitted.labels, fitted.evaluation, list[tuple[str, list[str]]]()
-    scores = [] if evaluation is None else evaluation.class_scores
-    if never := ", ".join(one.name for one in scores if not one.f > 0):
-        steps.append((f"Label more samples of {never}: no validated prediction is right.", []))
+    labels, steps = fitted.labels, list[tuple[str, list[str]]]()
     if fitted.predicts and (count := len(fitted.to_check)):
         what = "the" if fitted.target is None else f"the {count}"
         what = f"Check {what} least sure predictions by hand: see below, and {_PREDICTIONS}."
