@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import csv
+import io
 import json
 import re
 from dataclasses import replace
@@ -17,8 +19,9 @@ from topic_tables import make_topics
 
 from ssnmf_fast import report as _page
 from ssnmf_fast.cli import main
-from ssnmf_fast.report import Example, Report, confusion, render
+from ssnmf_fast.report import Example, Report, confusion, pixels, read, render, to_json
 from ssnmf_fast.report.evaluation import Evaluation, Measure
+from ssnmf_fast.report.shares import ClassShare
 from ssnmf_fast.results import Topics
 
 EVIL = "<script>alert('x')</script>"
@@ -167,50 +170,70 @@ def page(**parts: Any) -> str:
 
 def test_remarks_end_with_one_dot() -> None:
     text = page(remarks=["few words.", "few texts"])
-    assert "Few words.</p>" in text
-    assert "Few texts.</p>" in text
+    assert "<summary>Few words.</summary>" in text
+    assert "<summary>Few texts.</summary>" in text
 
 
 def judged(truth: list[str], guessed: list[str], classes: list[str]) -> Evaluation:
     return Evaluation(np.array(truth), {"model": np.array(guessed)}, classes, False)
 
 
-class TestCards:
+def rows_of(text: str) -> list[str]:
+    """Rows of topics."""
+    return re.split(r'class="topic"', text.partition('<section id="settings">')[0])[1:]
+
+
+class TestTopicRows:
     def test_ids_name_the_examples(self) -> None:
         some = [[Example(3, 0.9, id="art-3"), Example(4, 0.9)]]
         text = page(topics=make_topics(np.eye(1, 5)), examples=some)
         assert re.findall("90 % of ([^<]*)<", text) == ["art-3", "sample 4"]
 
-    def test_sizes_tags_and_examples(self) -> None:
-        topics = make_topics(np.eye(3, 5)).with_shares(
-            ["u", "v"], np.array([[9.0, 1], [1, 1], [0, 0]])
-        )
+    def test_sizes_words_tags_and_examples(self) -> None:
+        A = np.array([[1, 4, 2, 0, 0], [0, 0, 0, 3.0, 0], [0, 0, 0, 0, 0]])
+        B = np.array([[9.0, 1], [1, 1], [0, 0]])
+        topics = make_topics(A).with_shares(["u", "v"], B)
         topics = topics.with_sizes(np.array([0.9, 0.0996, 0.0004]))
-        text = page(topics=topics, examples=[[Example(3, 0.987, "u", "words")], [], []])
-        cards = text.split('<div class="card"')[1:]
-        tags = [re.findall('class="tag" title="(.*?)"', card) for card in cards]
+        rows = rows_of(page(topics=topics, examples=[[Example(3, 0.987, "u", "words")], [], []]))
+        tags = [re.findall('class="tag" title="(.*?)"', row) for row in rows]
         assert tags == [["u 90%"], [], []]
-        assert re.findall("(.. %|. %) of the data", text) == ["90 %", "10 %", ">0 %"]
-        assert "99 % of sample 3,</span> u<br>words" in cards[0]
-        assert [card.count('<div class="bar">') for card in cards] == [1, 1, 1]
+        assert [re.findall('class="size">(.*?)<', row)[0] for row in rows] == [
+            "90 %",
+            "10 %",
+            "0 %",
+        ]
+        words = [re.findall('class="words">(.*?)<', row)[0] for row in rows]
+        assert words == ["x1, x2, x0", "x3", "empty"]
+        assert "99 % of sample 3,</span> u<br>words" in rows[0]
+        assert [row.count("<summary") for row in page(topics=topics).split("<b>Topic")[1:3]] == [
+            0,
+            0,
+        ]
+
+    @each(("guessed", "tagged"), [("uuvv", ["u 90%", "v 80%"]), ("uuuu", ["u 90%"])])
+    def test_a_class_that_is_not_predicted_is_no_tag(self, guessed: str, tagged: list[str]) -> None:
+        topics = make_topics(np.eye(2, 5)).with_shares(["u", "v"], np.array([[9.0, 1], [2, 8]]))
+        found = judged(list("uuvv"), list(guessed), ["u", "v"])
+        text = page(topics=topics, evaluation=found)
+        assert re.findall('class="tag" title="(.*?)"', text) == tagged
 
     def test_images(self) -> None:
-        image = np.arange(6.0).reshape(2, 3)
-        topics, examples = make_topics(np.eye(1, 6)), [[Example(0, 0.5, image=image)]]
-        text = page(topics=topics, parts=image[None], examples=examples)
-        assert '<div class="bar">' not in text
-        part, example = re.findall('<img class="pixels.*?" src="(.*?)"', text)
-        assert part.startswith("data:image/png;base64,")
-        assert example == part
+        image = np.array([[0, 1.0, 2], [3, np.nan, 4]])
+        address = pixels(image)
+        topics, examples = make_topics(np.eye(1, 6)), [[Example(0, 0.5, image=address)]]
+        text = page(topics=topics, parts=[address], examples=examples)
+        assert 'class="words"' not in text
+        assert re.findall('<img class="pixels" src="(.*?)"', text) == [address] * 2
+        read_image = pytest.importorskip("matplotlib.image").imread
+        content = base64.b64decode(address.removeprefix("data:image/png;base64,"))
+        shown = 4 * (1 - read_image(io.BytesIO(content)))
+        np.testing.assert_allclose(shown, np.nan_to_num(image), atol=0.01)
 
-    def test_topics_by_size_with_links_to_many(self) -> None:
+    def test_topics_by_size(self) -> None:
         topics = topics_of(13, ["a", "b"]).with_sizes(np.arange(13.0))
         text = page(topics=topics, examples=[[Example(k, 0.5)] for k in range(13)])
-        assert re.findall("<h3>Topic (\\d+)<", text) == [str(k) for k in range(12, -1, -1)]
+        assert re.findall("<b>Topic (\\d+)<", text) == [str(k) for k in range(12, -1, -1)]
         assert re.findall("of sample (\\d+)<", text) == [str(k) for k in range(12, -1, -1)]
-        links = re.findall('<a href="#(topic\\d+)">', text)
-        assert links == re.findall('class="card" id="(topic\\d+)"', text)
-        assert "<a href" not in page(topics=topics[:12])
 
 
 class TestPage:
@@ -223,9 +246,23 @@ class TestPage:
             details=[("residual", "1e-3")],
             topics=topics_of(2, names),
             evaluation=judged(names, ["b", "a", "c"], names),
-            measures=[Measure("accuracy", "accuracy", 0.3, "30 %", "Right ones.", (0.1, 0.6))],
+            measures=[Measure("accuracy", "accuracy", 0.3, "30% (so)", "Right ones.", (0.1, 0.6))],
+            codes=[
+                ClassShare("rare", 1, 2, 0.1, 0.02, 0.3),
+                ClassShare("all", 3, 4, 0.6, 0.5, 0.7),
+            ],
+            steps=[("Label more:", ["ssnmf-fast suggest", "ssnmf-fast fit"])],
+            tables=[("Check by hand", "The 1 least sure", ["Text"], [["what?"]])],
+            warnings=["much " * 90],
         )
-        order = [">30.0 %</b><span>accuracy", ">9<", 'id="topics"', "Right ones.", ">rank<"]
+        order = [">9<", "Warning: much", ">all<", "50 to 70", ">rare<", ">30%<", "Label more:"]
+        order += [
+            "ssnmf-fast suggest\nssnmf-fast fit<",
+            'id="topics"',
+            "what?",
+            "Right ones.",
+            ">rank<",
+        ]
         places = [text.index(part) for part in [*order, "Other settings", ">tol<", ">residual<"]]
         assert places == sorted(places)
 
@@ -263,19 +300,35 @@ class TestPage:
 
     def test_many_classes_are_told_in_words(self) -> None:
         names = [f"class {k}" for k in range(120)]
-        text = page(topics=topics_of(3, names), evaluation=judged(names, names[::-1], names))
+        guessed = [*names[1::-1], *names[2:]]
+        text = page(topics=topics_of(3, names), evaluation=judged(names, guessed, names))
         assert text.count("too many classes to show here, 120") == 2
         assert "see topic_classes.csv." in text
         assert 'class="tag"' in text
         assert "Most often confused" in text
         assert "<td style=" not in text
 
-    def test_many_topics_have_their_examples_folded(self) -> None:
-        for count, opened in ((30, 30), (31, 0)):
-            some = [[Example(0, 0.5, text="t")]] * count
-            text = page(topics=make_topics(np.ones((count, 2))), examples=some)
-            assert text.count('<details class="examples" open>') == opened
-            assert text.count('<details class="examples"') == count
+    def test_shares_without_intervals(self) -> None:
+        text = page(codes=[ClassShare("a", 1, 2, 0.25, np.nan, np.nan)])
+        assert "<b>25 %</b></td><td>-</td>" in text
+        assert 'style="width:100.0%"' in text
+        assert "nan" not in text
+
+    def test_made_again_from_its_content(self) -> None:
+        names = ["a", "b", "c"]
+        full = replace(
+            report(class_counts=[1, 2, 3], parts=["p", "q"], remarks=["so"], tree="t"),
+            topics=topics_of(2, names),
+            examples=[[Example(0, 0.9, "a", image="i")], []],
+            evaluation=judged(names, ["b", "a", "c"], names),
+            measures=[Measure("accuracy", "accuracy", 0.3, "30% (so)", "Right ones.", (0.1, 0.6))],
+            codes=[ClassShare("a", 1, 2, 0.25, np.nan, np.nan)],
+            pictures=[("Title", "caption", "a.png"), ("Absent", "", "b.png")],
+        )
+        images = {"a.png": b"a picture"}
+        assert render(read(to_json(full)), images) == (text := render(full, images))
+        assert base64.b64encode(b"a picture").decode() in text
+        assert "Absent" not in text
 
 
 @pytest.fixture

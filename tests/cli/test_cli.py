@@ -106,6 +106,7 @@ class TestFit:
             "probabilities.csv",
             "representation.npy",
             "metrics.json",
+            "page.json",
             "report.html",
         }
         assert all(str(out / p.name) in printed for p in out.iterdir())

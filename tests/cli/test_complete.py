@@ -17,7 +17,10 @@ from outputs import error_line, rows_of
 import ssnmf_fast as sf
 from ssnmf_fast.cli import main
 
-FILES = {"highest_predictions.csv", "report.json", "model.npz", "users.csv", "items.csv"}
+FILES = {
+    *("highest_predictions.csv", "report.json", "page.json"),
+    *("model.npz", "users.csv", "items.csv"),
+}
 USERS, ITEMS = 24, 15
 
 

@@ -50,7 +50,7 @@ def test_a_matrix(data: str, tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert "Number of topics" in page
     assert page.count("data:image/png") == 1  # no objective is shown
     assert {path.name for path in out.iterdir()} == {
-        *("ranks.csv", "ranks.png", "metrics.json", "report.html")
+        *("ranks.csv", "ranks.png", "metrics.json", "page.json", "report.html")
     }
 
 

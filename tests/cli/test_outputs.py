@@ -153,7 +153,7 @@ def test_a_full_disk_leaves_the_old_files_or_none(
     old = contents(tmp_path)
     if place.endswith("rename"):  # with `before` the old files are moved aside first
         rename, count = os.replace, 0
-        fails_at = 4 if place == "rename" else 12 if before else 6
+        fails_at = 4 if place == "rename" else 14 if before else 7
 
         def fails_once(source: Path, target: Path) -> None:
             nonlocal count
@@ -396,6 +396,58 @@ def test_only_own_folders_are_written_to(
         assert contents(tmp_path) == before
     else:
         assert main(every[name]) == 0  # now it is one of its own
+
+
+class TestPageMadeAgain:
+    @every_command
+    def test_is_the_same(self, name: str, matrix: Path, ratings: Path, tmp_path: Path) -> None:
+        pytest.importorskip("jinja2")
+        pytest.importorskip("matplotlib")
+        out = tmp_path / "out"
+        assert main(commands(matrix, ratings, out)[name]) == 0
+        before = contents(out)
+        (out / "report.html").unlink()
+        assert main(["report", str(out)]) == 0
+        assert contents(out) == before
+
+    def test_elsewhere(
+        self, model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        pytest.importorskip("jinja2")
+        before = contents(model)
+        assert main(["report", str(model), "--out", str(tmp_path / "new" / "a.html")]) == 0
+        assert (tmp_path / "new" / "a.html").read_bytes() == before["report.html"]
+        assert str(tmp_path / "new" / "a.html") in capsys.readouterr().out
+        assert contents(model) == before
+
+    @pytest.mark.parametrize(
+        ("content", "given", "message"),
+        [
+            (None, ["{}"], "has no page.json"),
+            ("{", ["{}"], "needs a new folder of fit"),
+            ('{"topics": [], "examples": [], "of a later version": 1}', ["{}"], "this version"),
+            ("", ["{}/absent"], "a new folder of fit, choose-rank, complete or recommend"),
+            ("same", ["{}", "--out", "{}/model.npz"], "would replace a result"),
+            ("same", ["{}", "--out", "{}"], "directory"),
+        ],
+    )
+    def test_errors(
+        self,
+        content: str | None,
+        given: list[str],
+        message: str,
+        model: Path,
+        capsys: pytest.CaptureFixture[str],
+    ) -> None:
+        stored = model / "page.json"
+        if content is None:
+            stored.unlink()
+        elif content != "same":
+            stored.write_text(content, encoding="utf-8")
+        before = contents(model)
+        assert main(["report", *(one.format(model) for one in given)]) == 2
+        assert message in error_line(capsys)
+        assert contents(model) == before
 
 
 def test_predictions_replace_no_result(

@@ -84,12 +84,12 @@ def test_report(tmp_path: Path) -> None:
     more = ["--nonnegative", "--rank", "3", "--quiet", "--users", "7,8"]
     assert recommend(written(tmp_path / "a.csv"), tmp_path / "out", *more) == 0
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
-    for part in ("Validation", "popular items", "Examples", "The items with the largest weights"):
+    for part in ("Validation", "popular items", "Examples", "The items of largest weight"):
         assert part in page
     first = next(row for row in rows_of(tmp_path / "out" / "recommendations.csv"))
     assert "<td>7</td><td>" in page
     assert f"<td>{first['item']}, " in page
-    assert page.count("<h3>Topic ") == 3
+    assert page.count("<b>Topic ") == 3
 
 
 @pytest.mark.parametrize("as_file", [False, True])

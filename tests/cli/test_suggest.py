@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import json
+import re
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +54,41 @@ def fill(path: Path, column: str, **how: Any) -> list[dict[str, str]]:
 
 def metrics(folder: Path) -> dict[str, Any]:
     return dict(json.loads((folder / "metrics.json").read_text(encoding="utf-8")))
+
+
+def test_the_page_says_what_to_do_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = texts("kind of text", id=[f"p{k}" for k in range(N)])
+    for row in rows[3 : LABELED + 1 : 3]:  # of sport only the first is left
+        row[-1] = "sport" if row is rows[3] else "?"
+    write(tmp_path / "my a.csv", rows)
+    given = ["--text", "body", "--labels", "kind of text", "--unlabeled", "?", "--min-df", "1"]
+    assert main(["fit", "my a.csv", *given, "--terms", "3", "--out", "out"]) == 0
+    topics = capsys.readouterr().out.partition("\nTopics\n")[2].partition("\nFiles")[0]
+    assert "pets" in topics
+    assert "sport" not in topics  # no prediction of it is right
+    page = json.loads((tmp_path / "out" / "page.json").read_text(encoding="utf-8"))
+    (check, _), (why, (suggest, fit)) = page["steps"]
+    assert check == "Check the least sure predictions by hand: see below, and predictions.csv."
+    assert why.startswith("For a higher accuracy, label")
+    assert fit == "ssnmf-fast fit 'my a.csv' ... --more-labels 'my a-to-label.csv'"
+    assert main(shlex.split(suggest)[1:]) == 0
+    assert len(fill(tmp_path / "my a-to-label.csv", "kind of text")) == 20
+    ((title, note, _, least),) = page["tables"]
+    assert (title, len(least)) == ("Check by hand", 20)
+    assert note == "The 20 least sure of 49 predictions; all are in predictions.csv."
+    assert [row[3] for row in least] == sorted(row[3] for row in least)
+    assert {row[0] for row in least} <= {f"p{k}" for k in range(N)}
+
+    more = ["--more-labels", "my a-to-label.csv", "--target-accuracy", "0.99"]
+    assert main(["fit", "my a.csv", *given, *more, "--out", "out"]) == 0
+    page = json.loads((tmp_path / "out" / "page.json").read_text(encoding="utf-8"))
+    assert re.match(r"Check the \d+ least sure", page["steps"][-2][0])
+    again = shlex.split(page["steps"][-1][1][0])
+    assert again[again.index("--more-labels") + 1] == "my a-to-label.csv"
+    assert again[-1] == "my a-to-label2.csv"
 
 
 @pytest.mark.slow

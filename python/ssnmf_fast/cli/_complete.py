@@ -110,8 +110,6 @@ def _complete_ratings(source: Source, options: Namespace) -> dict[str, Any]:
         sizes = {"users": n, "items": m, "ratings": int(matrix.nnz), "merged": merged}
         report = {**sizes, "empty": len(empty), "columns": names, **summary}
         report["seconds"]["all"] = time.perf_counter() - begin
-        out.write_summary(report)
-        out.draw(_PICTURE, lambda: singular_values(completion.singular_values))
         examples = []
         # Shown are users with about the number of ratings that is listed.
         for u in np.argsort(np.abs(by_user - _LISTED), kind="stable")[:_SHOWN]:
@@ -120,7 +118,8 @@ def _complete_ratings(source: Source, options: Namespace) -> dict[str, Any]:
             known = ", ".join(f"{items[own.indices[k]]} ({own.data[k]:g})" for k in liked)
             predicted = ", ".join(f"{items[best[u, k]]} ({values[u, k]:.3g})" for k in listed)
             examples.append((users[u], known, predicted))
-        out.write_page(_page(report, examples, task.remarks))
+        out.finish(report, _page(report, examples, task.remarks))
+        out.draw(_PICTURE, lambda: singular_values(completion.singular_values))
     return out.show()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from argparse import Namespace
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
@@ -18,12 +19,20 @@ from .._topics import Topics, class_means, numbered_names, real_terms
 from ..estimators import TopicTree
 from ..estimators._over_time import lengths_of
 from ..plotting import image_grid
-from ..report import Drawing, Example, Names, Report
+from ..report import Drawing, Example, Names, Report, Table, pixels
 from ..report.evaluation import REGRESSION, SVC, explain_no_estimate, format_score
 from ..report.shares import ClassShare
 from ..selection import RankChoice
 from ._models import Fitted, measure
-from ._outputs import METRICS_NAME, MODEL_NAME, PAGE_NAME, SEPARATOR, Results, make_predictions
+from ._outputs import (
+    METRICS_NAME,
+    MODEL_NAME,
+    PAGE_NAME,
+    SEPARATOR,
+    Results,
+    default_out,
+    make_predictions,
+)
 from ._read import warn
 
 _TOPICS, _SHARES, _EXAMPLES = "topics.csv", "topic_classes.csv", "topic_examples.csv"
@@ -59,6 +68,10 @@ _HEADS = ("code", "labeled", "predicted", "share", "low", "high")
 _DIGITS = 4  # of a share
 _ENOUGH = 10  # held-out samples of every class, to compute shares from them alone
 _LEAST, _MAIN = 0.01, 0.5  # least share of an example, also relative to the largest of its topic
+_CHECKED = 20  # predictions listed on the page
+# Options that `suggest` takes too.
+_SHARED = ["text", "labels", "more_labels", "label_separator", "unlabeled", "id", "stop_words"]
+_SHARED += ["format", "encoding", "delimiter", "quoting"]
 _NAME_TERMS = 3  # in the name of a topic over time
 _TERMS_PRINTED, _IMAGES_PRINTED, _CLASSES_PRINTED, _LONGEST_NAME = 8, 10, 20, 32
 
@@ -90,10 +103,9 @@ def write_all(fitted: Fitted, out: Results, options: Namespace) -> Report:
         rows = fitted.over_time and fitted.over_time.to_rows(part)  # type: ignore[arg-type]
         if rows:
             out.write_csv(name, [*rows[0]], ([*row.values()] for row in rows))
-    out.write_summary(describe(fitted, report, options))
     drawings, shape = list[Drawing](), fitted.image_shape
     if shape is not None:
-        classes = [", ".join(str(name) for name, _ in topic.leading) for topic in report.topics]
+        classes = [", ".join(str(name) for name, _ in some) for some in report.leading]
         names = [f"{k} ({one})" if one else str(k) for k, one in enumerate(classes)]
         more = " and main classes" if any(classes) else ""
         caption = f"With their numbers{more}. Each image is approximated by a weighted sum of them."
@@ -108,7 +120,7 @@ def write_all(fitted: Fitted, out: Results, options: Namespace) -> Report:
         )
         plot = partial(over.plot, n_terms=_NAME_TERMS)
         drawings.append(("Topics over time", caption, _HEAT_MAP, plot))
-    out.write_page(report, drawings)
+    out.finish(describe(fitted, report, options), report, drawings)
     return report
 
 
@@ -168,7 +180,7 @@ def make_report(fitted: Fitted, options: Namespace) -> Report:
     if fitted.residual is not None:
         details["residual"] = f"{fitted.residual:.1e}"
     details |= {"dtype": str(model.components_.dtype), "fit": f"{fitted.seconds:.2f} s"}
-    given = [pair for pair in fitted.settings if pair[0] in fitted.given]
+    given = [pair for pair in fitted.settings if pair[0].replace(" ", "_") in fitted.given]
     others = [pair for pair in fitted.settings if pair not in given]
     return Report(
         title="Topics and labels" if labels is not None else "Topics",
@@ -184,7 +196,9 @@ def make_report(fitted: Fitted, options: Namespace) -> Report:
         class_counts=counts,
         codes=fitted.shares_of_codes() if fitted.predicts else (),
         examples=find_examples(fitted),
-        parts=None if shape is None else model.components_.reshape(-1, *shape),
+        parts=() if shape is None else [*map(pixels, model.components_.reshape(-1, *shape))],
+        steps=_list_steps(fitted, options),
+        tables=_list_to_check(fitted, options.label_separator or SEPARATOR),
         evaluation=evaluation,
         measures=[*measures, *measure(fitted)],
         warnings=[*fitted.told, *([] if evaluation is None else evaluation.shortfalls())],
@@ -200,6 +214,41 @@ def describe_sure(fitted: Fitted) -> str:
         found = "{:.1%} by validation, 95% interval {:.1%} to {:.1%}".format(*score)
         sure = f"{count - unsure} of {count} predictions ({found})"
     return f"at least {fitted.target:.0%} right: {sure}; {unsure} to check by hand"
+
+
+def _list_to_check(fitted: Fitted, separator: str) -> list[Table]:
+    """Return a table of the least sure predictions."""
+    if not fitted.predicts or not len(every := fitted.to_check):
+        return []
+    names, rows = fitted.name_predictions(separator), list[Names]()
+    ids, texts, second = fitted.ids, fitted.texts, fitted.name_second()
+    for k in every[:_CHECKED].tolist():
+        parts = k if ids is None else ids[1][k], "" if texts is None else shorten(texts[k])
+        rows.append([*map(str, parts), names[k], f"{fitted.certainty[k]:.2f}", second[k]])
+    note = f"The {len(rows)} least sure of {len(every)} predictions"
+    note += " to check" * (fitted.target is not None)
+    heads = ("Sample", "Text", "Predicted", "Probability", "Second")
+    return [("Check by hand", f"{note}; all are in {_PREDICTIONS}.", heads, rows)]
+
+
+def _list_steps(fitted: Fitted, options: Namespace) -> list[tuple[str, list[str]]]:
+    """Return what to do next, and the commands for it."""
+    labels, steps = fitted.labels, list[tuple[str, list[str]]]()
+    if fitted.predicts and (count := len(fitted.to_check)):
+        what = "the" if fitted.target is None else f"the {count}"
+        what = f"Check {what} least sure predictions by hand: see below, and {_PREDICTIONS}."
+        steps.append((what, []))
+    if labels is not None and not labels.known.all() and hasattr(fitted.model, "suggest"):
+        number = len(options.more_labels or ())
+        filled = default_out(options.data, f"-to-label{number + 1 if number else ''}.csv")
+        words = ["ssnmf-fast", "suggest", options.data]
+        for name in [name for name in _SHARED if name in fitted.given]:
+            for one in np.atleast_1d(getattr(options, name)):
+                words += [f"--{name.replace('_', '-')}", str(one)]
+        fit = f"ssnmf-fast fit {shlex.quote(options.data)} ... --more-labels {shlex.quote(filled)}"
+        what = "For a higher accuracy, label the samples that help most, in a table to fill in:"
+        steps.append((what, [shlex.join([*words, "--out", filled]), fit]))
+    return steps
 
 
 def describe_topics(fitted: Fitted, n_terms: int) -> tuple[Topics, str, list[int]]:
@@ -247,11 +296,11 @@ def find_examples(fitted: Fitted, count: int = 3) -> list[list[Example]]:
         for sample in main[np.lexsort((-share[main], -cosine[main]))].tolist():
             if len(chosen) == count:
                 break
-            text, image = "" if fitted.texts is None else shorten(fitted.texts[sample]), None
+            text, image = "" if fitted.texts is None else shorten(fitted.texts[sample]), ""
             if fitted.image_shape is not None:
                 row = fitted.X[[sample]]
-                image = np.asarray(row.toarray() if sp.issparse(row) else row)
-                image = image.reshape(fitted.image_shape)
+                row = np.asarray(row.toarray() if sp.issparse(row) else row)
+                image = pixels(row.reshape(fitted.image_shape))
             name = "" if ids is None else str(ids[sample])
             example = Example(sample, float(share[sample]), labels[sample], text, image, name)
             chosen.setdefault(text or str(sample), example)
@@ -346,9 +395,9 @@ def print_report(fitted: Fitted, report: Report) -> None:
     terms = fitted.image_shape is None
     shown = report.topics if terms else report.topics[:_IMAGES_PRINTED]
     heads = []
-    for topic in shown:
+    for topic, some in zip(shown, report.leading, strict=False):
         size = "" if topic.size is None else f" ({topic.size:.0%})"
-        leading = " ".join(f"{name} {share:.0%}" for name, share in topic.leading[:1])
+        leading = " ".join(f"{name} {share:.0%}" for name, share in some[:1])
         heads.append(f"{topic.topic}{size} {topic.name or leading}".rstrip())
     width = min(max(map(len, heads)), _LONGEST_NAME)
     for head, topic in zip(heads, shown, strict=True):

@@ -73,8 +73,7 @@ def run(options: Namespace, data: Data | None = None) -> dict[str, Any]:
     with results_folder(options, "fit", FILES, inputs) as out, keeping_warnings() as told:
         data = read_data(options) if data is None else data
         check_labels(model, data.labels, options)
-        named = {name.replace("_", " ") for name in given}
-        fitted = replace(train(model, data, options), told=told, given=named)
+        fitted = replace(train(model, data, options), told=told, given=given)
         report = write_all(fitted, out, options)
     choice = getattr(fitted.model, "rank_choice_", None)
     if choice is not None and choice.high > 1:  # otherwise there is a warning
@@ -377,7 +376,6 @@ def _write_choice(
     content = {name: value for name in kept if (value := getattr(choice, name)) is not None}
     content |= {"warnings": told, "ranks": rows, "settings": dict(settings)}
     content["seconds"] = round(seconds, 3)
-    out.write_summary(content)
     tried = f"{choice.rank} topics, of {len(choice.ranks)} numbers tried"
     lead = tried if choice.high is None else str(choice)
     facts = {"topics": str(choice.rank), "tried": f"{choice.ranks[0]} to {choice.ranks[-1]}"}
@@ -390,4 +388,4 @@ def _write_choice(
         warnings=told,
         remarks=choice.notes,
     )
-    out.write_page(report, [curve_of(choice)])
+    out.finish(content, report, [curve_of(choice)])

@@ -23,12 +23,13 @@ from .._common.arrays import Array
 from .._common.optional import PLOT_HINT, MissingPackageError
 from .._common.replacement import Replacement
 from .._common.text import shorten, sort_naturally
-from ..report import Drawing, Report, png, render
+from ..report import Drawing, Report, png, read, render, to_json
 from ._labels import SAMPLE
 from ._models import Fitted, Ids
 from ._read import STANDARD, UsageError, warn
 
 MODEL_NAME, METRICS_NAME, PAGE_NAME = "model.npz", "metrics.json", "report.html"
+CONTENT_NAME = "page.json"  # what the page shows
 SUMMARIES = (METRICS_NAME, "report.json")  # one lists the files of a folder
 _OURS = "-ssnmf-fast"  # ending of the default of --out
 KINDS = ("csv", "jsonl")
@@ -74,8 +75,12 @@ class Results:
         self.path(name).write_bytes(content)
         return content
 
-    def write_summary(self, content: Mapping[str, Any]) -> None:
-        """Write the last file before anything is drawn, and put all of them in place."""
+    def finish(
+        self, content: Mapping[str, Any], report: Report, drawings: Sequence[Drawing] = ()
+    ) -> None:
+        """Write the summary, put all files in place, and then draw the pictures and the page."""
+        report = replace(report, pictures=[drawing[:3] for drawing in drawings])
+        self.path(CONTENT_NAME).write_text(to_json(report) + "\n", "utf-8", _ESCAPED)
         path = self.path(next(name for name in SUMMARIES if name in self._about))
         known = {"command": self._command, **content, "files": sorted(self._written)}
         text = json.dumps(for_json(known), indent=2, ensure_ascii=False) + "\n"
@@ -84,11 +89,8 @@ class Results:
             self._files.remove(self._folder / name)
         self._files.move()
         self._content = content
-
-    def write_page(self, report: Report, drawings: Iterable[Drawing] = ()) -> None:
-        """Write pictures, and the page with them."""
-        pictures = [(title, note, self.draw(name, make)) for title, note, name, make in drawings]
-        self.draw(PAGE_NAME, lambda: render(replace(report, pictures=pictures)))
+        images = {name: self.draw(name, make) for _, _, name, make in drawings}
+        self.draw(PAGE_NAME, lambda: render(report, images))
 
     def write_csv(self, name: str, heads: Sequence[Any], rows: Rows) -> None:
         with self.path(name).open("w", encoding=_OF_FILES, errors=_ESCAPED, newline="") as file:
@@ -116,7 +118,8 @@ def results_folder(
     if options.out == STANDARD:
         raise UsageError("--out -: the results are several files; --out needs a folder")
     folder = Path(options.out or default_out(options.data, ending))
-    about = {**about, PAGE_NAME: "everything on one page: open this first"}
+    about = {**about, CONTENT_NAME: "content of the page, for `ssnmf-fast report`"}
+    about |= {PAGE_NAME: "everything on one page: open this first"}
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"{folder} is a file; --out needs a folder")
     for one in ("", *about):
@@ -141,6 +144,25 @@ def read_summary(folder: Path) -> tuple[str, set[str]]:
             if name in content["files"]:
                 return str(content["command"]), {*map(str, content["files"])}
     return "", set()
+
+
+def run_report(options: Namespace) -> dict[str, Any]:
+    """Write the page of a folder of results again."""
+    folder = Path(options.folder)
+    try:
+        report = read((folder / CONTENT_NAME).read_text(encoding="utf-8"))
+    except (OSError, ValueError, TypeError, LookupError) as error:
+        wrong = f"{folder} has no {CONTENT_NAME} of this version of ssnmf-fast"
+        made_by = read_summary(folder)[0] or "fit, choose-rank, complete or recommend"
+        raise UsageError(f"{wrong}; it needs a new folder of {made_by}") from error
+    out, pictures = Path(options.out or folder / PAGE_NAME), [name for *_, name in report.pictures]
+    refuse_replacing(out, [])
+    there = {name: folder / name for name in pictures if (folder / name).exists()}
+    page = render(report, {name: path.read_bytes() for name, path in there.items()})
+    with new_files(out.parent) as files:
+        files.path(out).write_text(page, "utf-8", _ESCAPED)
+    print(f"the page of {folder} is in {out}")
+    return {"out": str(out)}
 
 
 def default_out(data: str, ending: str) -> str:

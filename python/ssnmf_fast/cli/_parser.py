@@ -396,6 +396,11 @@ DATA: table (.csv, .tsv, .jsonl), a user and an item per line; .gz too; - for st
 --neighbors no: half of each score from similar items, for up to 20,000 items
     (default){_COMPUTING}{_COMMON}"""
 
+_REPORT = f"""write the page of a folder of results again
+---
+---
+FOLDER: folder of `fit`, `choose-rank`, `complete` or `recommend`
+--out FILE: file for the page (default: report.html in FOLDER){_DEBUG}"""
 _SHOW_CONFIG = f"print versions, compiler, levels, threads\n---\n---{_DEBUG}"
 
 
@@ -425,6 +430,7 @@ _COMMANDS = {
     "choose-rank": (partial(_run, "_fit", "run_choose_rank"), _CHOOSE_RANK),
     "complete": (partial(_run, "_complete", "run"), _COMPLETE),
     "recommend": (partial(_run, "_recommend", "run"), _RECOMMEND),
+    "report": (partial(_run, "_outputs", "run_report"), _REPORT),
     "show-config": (lambda _: show_config(), _SHOW_CONFIG),
 }
 

@@ -21,7 +21,7 @@ from .._topics import Topics
 from ..plotting._style import figure, label_axes
 from ..report import Drawing, Report
 from ._complete import read_pairs
-from ._outputs import METRICS_NAME, MODEL_NAME, Output, Results, results_folder
+from ._outputs import METRICS_NAME, MODEL_NAME, Output, results_folder
 from ._read import Source, UsageError, find_source, read_lines, warn
 
 _LISTS, _PICTURE = "recommendations.csv", "validation.png"
@@ -88,8 +88,8 @@ def run(options: Namespace) -> dict[str, Any]:
         content |= {"merged": merged, "columns": names, "validation": validation}
         content |= {"settings": settings, "lists": len(lists.users), "unknown_users": unknown}
         content |= {"seed": options.seed, "seconds": round(time.perf_counter() - begin, 3)}
-        out.write_summary(content)
-        _write_report(out, model, lists, f"{n_pairs} pairs. Values: {meaning}.", settings)
+        lead = f"{n_pairs} pairs. Values: {meaning}."
+        out.finish(content, *_make_report(model, lists, lead, settings))
     return out.show()
 
 
@@ -164,9 +164,9 @@ def _list_trials(model: Recommender) -> list[tuple[str, float]]:
     return trials
 
 
-def _write_report(
-    out: Results, model: Recommender, lists: Recommendations, lead: str, settings: dict[str, Any]
-) -> None:
+def _make_report(
+    model: Recommender, lists: Recommendations, lead: str, settings: dict[str, Any]
+) -> tuple[Report, list[Drawing]]:
     facts = dict(zip(("users", "items"), map(str, model.pairs_.shape), strict=True))
     tables, rows, drawings, warnings = list[Any](), list[Any](), list[Drawing](), []
     if trials := _list_trials(model):
@@ -196,7 +196,7 @@ def _write_report(
         warnings=warnings,
         tables=tables,
     )
-    out.write_page(report, drawings)
+    return report, drawings
 
 
 def _list(items: Array) -> str:

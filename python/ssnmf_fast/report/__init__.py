@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import base64
 import io
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import json
+import struct
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,7 +17,7 @@ import numpy.typing as npt
 from .._common.optional import require_package
 from .._common.text import sort_naturally
 from .._config import config
-from .._topics import Topics, real_terms
+from .._topics import Topic, Topics, real_terms
 from .._version import __version__
 from ..plotting import objective_curve
 from ..plotting._style import figure
@@ -22,12 +25,17 @@ from ..plotting._tables import darkest_share
 from .evaluation import MODEL, Evaluation, Measure, format_score
 from .shares import ClassShare
 
-__all__ = ["Drawing", "Example", "Report", "confusion", "png", "render"]
+__all__ = ["Drawing", "Example", "Report", "confusion", "png", "read", "render", "to_json"]
 
-_NO_TOPICS = Topics()
+_NO_TOPICS, _NO_IMAGES = Topics(), dict[str, bytes | None]()
 Names = Sequence[str]
 Drawing = tuple[str, str, str, Callable[[], Any]]  # title, caption, file, and maker of the figure
-Picture = tuple[str, str, bytes | None]  # title, caption, and PNG; None if drawing failed
+Table = tuple[str, str, Names, Sequence[Sequence[Any]]]  # title, note, heads, and rows
+_VERSIONS = "ssnmf_fast", "python", "numpy", "scipy", "level in use", "threads"
+_SCORES = (
+    "On samples whose labels were hidden. Precision: share of right ones among those predicted as "
+    "the class. Recall: share of its samples that are found. F: harmonic mean of both. -: none."
+)
 _MOST_CLASSES = 100  # with more, cells are too small to read, and pages too large
 _MOST_CONFUSED = (8, 30)  # pairs listed below a table of all, and instead of it
 # Pixels: width of a table, of names of rows, and of a cell; of a letter in a name and in a cell.
@@ -57,7 +65,7 @@ class Example:
     share: float
     label: str = ""
     text: str = ""
-    image: npt.NDArray[Any] | None = None
+    image: str = ""  # as an address
     id: str = ""  # if the data have ids
 
 
@@ -77,16 +85,25 @@ class Report:
     residual: float | None = None
     shares_note: str = ""
     class_counts: Sequence[int] = ()
-    codes: Sequence[ClassShare] = ()
     examples: Sequence[Sequence[Example]] = ()
-    parts: npt.NDArray[Any] | None = None
+    parts: Sequence[str] = ()  # topics as images
+    codes: Sequence[ClassShare] = ()
+    steps: Sequence[tuple[str, Names]] = ()  # what to do next, and its commands
     evaluation: Evaluation | None = None
     measures: Sequence[Measure] = ()
     warnings: Sequence[str] = ()
     remarks: Sequence[str] = ()
-    tables: Sequence[tuple[str, str, Names, Sequence[Names]]] = ()  # title, note, heads, rows
-    pictures: Sequence[Picture] = ()
+    tables: Sequence[Table] = ()
+    pictures: Sequence[tuple[str, str, str]] = ()  # title, caption, and file
     tree: str = ""
+    machine: Mapping[str, Any] = field(default_factory=lambda: {k: config()[k] for k in _VERSIONS})
+
+    @property
+    def leading(self) -> list[list[tuple[Any, float]]]:
+        """The main classes of every topic, without classes that are never predicted rightly."""
+        scores = [] if self.evaluation is None else self.evaluation.class_scores
+        wrong = {one.name for one in scores if not one.f > 0}
+        return [[pair for pair in topic.leading if pair[0] not in wrong] for topic in self.topics]
 
     @property
     def scores(self) -> list[Measure]:
@@ -103,8 +120,30 @@ class Report:
         return confusion(found.truth, found.predictions[MODEL], found.classes)
 
 
-def render(report: Report) -> str:
-    """Return the page; raise MissingPackageError if matplotlib or jinja2 is not installed."""
+def to_json(report: Report) -> str:
+    """Return the content of a page, from which :func:`read` makes it again."""
+    return json.dumps(asdict(report), ensure_ascii=False, default=lambda values: values.tolist())
+
+
+def read(text: str) -> Report:
+    """Return what :func:`to_json` wrote; raise an error for another text."""
+    found = json.loads(text)
+    found["topics"] = Topics([Topic(**one) for one in found["topics"]])
+    found["examples"] = [[Example(**one) for one in some] for some in found["examples"]]
+    found["measures"] = [Measure(**one) for one in found["measures"]]
+    found["codes"] = [ClassShare(*one) for one in found["codes"]]
+    if (judged := found["evaluation"]) is not None:
+        predictions = {name: np.array(one) for name, one in judged["predictions"].items()}
+        judged |= {"truth": np.array(judged["truth"]), "predictions": predictions}
+        found["evaluation"] = Evaluation(**judged)
+    return Report(**found)
+
+
+def render(report: Report, images: Mapping[str, bytes | None] = _NO_IMAGES) -> str:
+    """Return the page; raise MissingPackageError if matplotlib or jinja2 is not installed.
+
+    `images` are the pictures that could be drawn, as PNG by file.
+    """
     with require_package("jinja2"):
         from jinja2 import Environment, PackageLoader, StrictUndefined
     environment = Environment(
@@ -117,9 +156,7 @@ def render(report: Report) -> str:
     environment.filters.update(
         # 12 %, 0.3 %, or 0 % for next to nothing.
         percent=lambda share: f"{100 * share:.{int(0.0005 <= share < 0.00995)}f} %",
-        score=format_score,
-        uri=lambda image: "data:image/png;base64," + base64.b64encode(image).decode("ascii"),
-        pixels=_pixels,
+        uri=_uri,
         real_terms=real_terms,
     )
     curve = figure(7.0, 2.8)
@@ -134,12 +171,29 @@ def render(report: Report) -> str:
         shares=share_table(report),
         confusion=confusion,
         confusion_table=confusion_table(confusion),
-        confused=most_confused(confusion),
+        results=_results(report),
         curve=png(curve) if report.objective else None,
-        machine=config(),
+        images=images,
+        widest=max((max(one.share, one.high) for one in report.codes), default=1.0),
         version=__version__,
     )
     return page
+
+
+def _results(report: Report) -> list[Table]:
+    tables, found = list[Table](), report.evaluation
+    if found is not None:
+        rows = [[one[0], str(one[4]), *map(format_score, one[1:4])] for one in found.class_scores]
+        heads = ["Class", "samples", "precision", "recall", "F"]
+        tables.append(("Precision and recall by class", _SCORES, heads, rows))
+    if pairs := most_confused(report.confusion):
+        heads = ["Class", "predicted as", "samples", "of the class"]
+        tables.append(("Most often confused", "", heads, pairs))
+    if report.measures:
+        rows = [[one.name, one.text, one.meaning] for one in report.measures]
+        note = "Quality of the fit, and the meaning of each value."
+        tables.append(("Measures", note, ("", "value", "meaning"), rows))
+    return tables
 
 
 def png(drawn: Any, dpi: int = 150) -> bytes:
@@ -148,14 +202,21 @@ def png(drawn: Any, dpi: int = 150) -> bytes:
     return stream.getvalue()
 
 
-def _pixels(image: npt.NDArray[Any]) -> bytes:
-    """Return an image as PNG, pixel by pixel; larger numbers are darker."""
-    with require_package("matplotlib"):
-        from matplotlib.image import imsave
-    stream = io.BytesIO()
-    most = max(float(np.nanmax(image)), 1e-12)
-    imsave(stream, image, cmap="gray_r", vmin=0, vmax=most, format="png")
-    return stream.getvalue()
+def _uri(image: bytes) -> str:
+    return "data:image/png;base64," + base64.b64encode(image).decode("ascii")
+
+
+def pixels(image: npt.NDArray[Any]) -> str:
+    """Return the address of an image, pixel by pixel; larger numbers are darker."""
+    values = np.nan_to_num(image)
+    rows = np.uint8(255) - np.round(255 * values / max(values.max(), 1e-12)).clip(0).astype("u1")
+    data = zlib.compress(b"".join(b"\0" + row.tobytes() for row in rows))
+    head = struct.pack(">2I5B", *rows.shape[::-1], 8, 0, 0, 0, 0)  # gray, 8 bits
+    content = b"\x89PNG\r\n\x1a\n"
+    for kind, part in ((b"IHDR", head), (b"IDAT", data), (b"IEND", b"")):
+        content += struct.pack(">I", len(part)) + kind + part
+        content += struct.pack(">I", zlib.crc32(kind + part))
+    return _uri(content)
 
 
 class Cell(NamedTuple):
@@ -199,7 +260,7 @@ def share_table(report: Report) -> Heat | None:
     if report.class_counts:
         heads = [f"{name} ({n})" for name, n in zip(classes, report.class_counts, strict=True)]
     for topic in (topics[k] for k in order):
-        words = ", ".join(topic.terms[:3]) if report.parts is None else ""
+        words = ", ".join(topic.terms[:3]) if not report.parts else ""
         names.append(topic.name or (f"{topic.topic}: {words}" if words else f"topic {topic.topic}"))
     cells = [
         [
