@@ -19,7 +19,7 @@ from .._topics import Topics, class_means, numbered_names, real_terms
 from ..estimators import TopicTree
 from ..estimators._over_time import lengths_of
 from ..plotting import image_grid
-from ..report import Drawing, Example, Names, Report, Table, pixels
+from ..report import Drawing, Example, Names, Report, Table
 from ..report.evaluation import REGRESSION, SVC, explain_no_estimate, format_score
 from ..report.shares import ClassShare
 from ..selection import RankChoice
@@ -81,7 +81,7 @@ def write_all(fitted: Fitted, out: Results, options: Namespace) -> Report:
     report, model = make_report(fitted, options), fitted.model
     separator = options.label_separator or SEPARATOR
     notes = {"label_separator": separator, "id": options.id}  # for `predict`
-    notes |= {"least": fitted.sure[1]} if fitted.target else {}
+    notes |= {"least": fitted.sure[0]} if fitted.target else {}
     save_with_notes(model, out.path(MODEL_NAME), notes)
     if (vectorizer := fitted.vectorizer) is not None:
         write_vectorizer(out.path(VECTORIZER_NAME), *vectorizer)
@@ -196,7 +196,7 @@ def make_report(fitted: Fitted, options: Namespace) -> Report:
         class_counts=counts,
         codes=fitted.shares_of_codes() if fitted.predicts else (),
         examples=find_examples(fitted),
-        parts=() if shape is None else [*map(pixels, model.components_.reshape(-1, *shape))],
+        parts=() if shape is None else [*model.components_.reshape(-1, *shape)],
         steps=_list_steps(fitted, options),
         tables=_list_to_check(fitted, options.label_separator or SEPARATOR),
         evaluation=evaluation,
@@ -210,7 +210,7 @@ def make_report(fitted: Fitted, options: Namespace) -> Report:
 def describe_sure(fitted: Fitted) -> str:
     """Return how many predictions have the target accuracy, and how many are to check by hand."""
     count, unsure, sure = int(fitted.coded.sum()), len(fitted.to_check), "none by validation"
-    if (score := fitted.sure[2]) is not None:
+    if (score := fitted.sure[1]) is not None:
         found = "{:.1%} by validation, 95% interval {:.1%} to {:.1%}".format(*score)
         sure = f"{count - unsure} of {count} predictions ({found})"
     return f"at least {fitted.target:.0%} right: {sure}; {unsure} to check by hand"
@@ -296,11 +296,11 @@ def find_examples(fitted: Fitted, count: int = 3) -> list[list[Example]]:
         for sample in main[np.lexsort((-share[main], -cosine[main]))].tolist():
             if len(chosen) == count:
                 break
-            text, image = "" if fitted.texts is None else shorten(fitted.texts[sample]), ""
+            text, image = "" if fitted.texts is None else shorten(fitted.texts[sample]), None
             if fitted.image_shape is not None:
                 row = fitted.X[[sample]]
                 row = np.asarray(row.toarray() if sp.issparse(row) else row)
-                image = pixels(row.reshape(fitted.image_shape))
+                image = row.reshape(fitted.image_shape)
             name = "" if ids is None else str(ids[sample])
             example = Example(sample, float(share[sample]), labels[sample], text, image, name)
             chosen.setdefault(text or str(sample), example)

@@ -204,10 +204,8 @@ class Fitted(Data):
         """The samples whose prediction is to be checked by hand (by default all), surest last."""
         rows = np.flatnonzero(self.coded)
         rows = rows[np.argsort(self.certainty[rows], kind="stable")]
-        if self.least is not None:
-            return rows[self.certainty[rows] < self.least]
-        # Samples of the fit have larger probabilities than hidden ones, but the same order.
-        return rows[: len(rows) - round(self.sure[0] * len(rows))]
+        least = self.sure[0] if self.least is None else self.least
+        return rows[self.certainty[rows] < least]
 
     def shares_of_codes(self, chosen: Any = True) -> list[ClassShare]:
         """Return the share of every code in some samples, or in all, in natural order."""

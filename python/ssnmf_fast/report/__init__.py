@@ -5,8 +5,6 @@ from __future__ import annotations
 import base64
 import io
 import json
-import struct
-import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
@@ -65,7 +63,7 @@ class Example:
     share: float
     label: str = ""
     text: str = ""
-    image: str = ""  # as an address
+    image: Any = None  # numbers by row
     id: str = ""  # if the data have ids
 
 
@@ -86,7 +84,7 @@ class Report:
     shares_note: str = ""
     class_counts: Sequence[int] = ()
     examples: Sequence[Sequence[Example]] = ()
-    parts: Sequence[str] = ()  # topics as images
+    parts: Sequence[Any] = ()  # topics as images
     codes: Sequence[ClassShare] = ()
     steps: Sequence[tuple[str, Names]] = ()  # what to do next, and its commands
     evaluation: Evaluation | None = None
@@ -157,6 +155,7 @@ def render(report: Report, images: Mapping[str, bytes | None] = _NO_IMAGES) -> s
         # 12 %, 0.3 %, or 0 % for next to nothing.
         percent=lambda share: f"{100 * share:.{int(0.0005 <= share < 0.00995)}f} %",
         uri=_uri,
+        pixels=_pixels,
         real_terms=real_terms,
     )
     curve = figure(7.0, 2.8)
@@ -206,17 +205,14 @@ def _uri(image: bytes) -> str:
     return "data:image/png;base64," + base64.b64encode(image).decode("ascii")
 
 
-def pixels(image: npt.NDArray[Any]) -> str:
+def _pixels(image: Any) -> str:
     """Return the address of an image, pixel by pixel; larger numbers are darker."""
-    values = np.nan_to_num(image)
-    rows = np.uint8(255) - np.round(255 * values / max(values.max(), 1e-12)).clip(0).astype("u1")
-    data = zlib.compress(b"".join(b"\0" + row.tobytes() for row in rows))
-    head = struct.pack(">2I5B", *rows.shape[::-1], 8, 0, 0, 0, 0)  # gray, 8 bits
-    content = b"\x89PNG\r\n\x1a\n"
-    for kind, part in ((b"IHDR", head), (b"IDAT", data), (b"IEND", b"")):
-        content += struct.pack(">I", len(part)) + kind + part
-        content += struct.pack(">I", zlib.crc32(kind + part))
-    return _uri(content)
+    with require_package("matplotlib"):
+        from matplotlib.image import imsave
+    stream, values = io.BytesIO(), np.nan_to_num(image)
+    most = max(float(values.max()), 1e-12)
+    imsave(stream, values, cmap="gray_r", vmin=0, vmax=most, format="png")
+    return _uri(stream.getvalue())
 
 
 class Cell(NamedTuple):

@@ -63,9 +63,9 @@ class Score(NamedTuple):
     high: float
 
 
-# The share of the surest predictions, their smallest probability, and their accuracy.
-Sure = tuple[float, float, Score | None]
-NONE_SURE: Sure = 0.0, 2.0, None  # no probability is as large
+# The smallest probability of the surest predictions, and their accuracy.
+Sure = tuple[float, Score | None]
+NONE_SURE: Sure = 2.0, None  # no probability is as large
 
 
 def format_score(value: float) -> str:
@@ -197,7 +197,7 @@ class Evaluation:
             return NONE_SURE
         end = int(np.flatnonzero(enough)[-1]) + 1
         accuracy = _score_accuracy(right[:end], np.ones(end, dtype=bool), weights[:end])
-        return float(sums[end - 1] / sums[-1]), float(chances[end - 1]), accuracy
+        return float(chances[end - 1]), accuracy
 
     def measures(self) -> list[Measure]:
         """Return accuracy or F scores of the model, then those of the simple methods."""
