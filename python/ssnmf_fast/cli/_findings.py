@@ -60,10 +60,6 @@ FILES = {
     _PARTS["words"]: "words of every topic in every slice, and those that increase there",
     _PARTS["classes"]: "prevalence of every topic in every class and slice",
 }
-HARDER = (
-    "samples chosen by `suggest` are harder than average: on all samples the accuracy is usually "
-    "higher than on the labeled ones"
-)
 _HEADS = ("code", "labeled", "predicted", "share", "low", "high")
 _DIGITS = 4  # of a share
 _ENOUGH = 10  # held-out samples of every class, to compute shares from them alone
@@ -148,8 +144,6 @@ def make_report(fitted: Fitted, options: Namespace) -> Report:
     measures, remarks = [] if evaluation is None else evaluation.measures(), []
     if evaluation is not None and not {SVC, REGRESSION} & evaluation.predictions.keys():
         remarks.append("not compared with a simple classifier: the data are too large")
-    if evaluation is not None and options.more_labels:
-        remarks.append(HARDER)
     if fitted.target is not None and fitted.coded.any():
         remarks.append(describe_sure(fitted))
     if evaluation is None and fitted.guided and labels is not None:

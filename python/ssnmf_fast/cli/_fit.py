@@ -24,7 +24,7 @@ from ..estimators import BayesianNMF
 from ..report import Report
 from ..report.evaluation import explain_no_estimate
 from ..selection import RankChoice, choose_rank
-from ._findings import CURVE, FILES, HARDER, curve_of, print_report, write_all
+from ._findings import CURVE, FILES, curve_of, print_report, write_all
 from ._labels import SAMPLE, columns_to_fill, find_label_columns, parse_labels, read_labels_of
 from ._models import Data, Fitted, Model, check_labels, choose_model
 from ._outputs import (
@@ -279,8 +279,6 @@ def run_suggest(options: Namespace) -> dict[str, Any]:
         if not scores:
             labeled = int(fitted.training.sum())
             lines.append(explain_no_estimate(fitted.model, labeled, len(labels.names)))
-        elif options.more_labels:
-            lines.append(HARDER)
         more = " ".join(f"--more-labels {name}" for name in [*(options.more_labels or ()), out])
         print(*lines, sep="\n")
         columns = " or ".join(map(repr, empty))

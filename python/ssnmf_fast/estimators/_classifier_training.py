@@ -218,9 +218,10 @@ def calibrated(
         rows = np.zeros(len(view), dtype=bool)
         rows[rng.permutation(rest)[:_MOST_TEMPERED]] = True
         seen = replace(view[rows], shares=samples.shares(trained.fit.A, rows))
-        of_members = ((weights[name], one) for name, one in trained.members.items())
-        sums = sum(weight * one.logits(seen, threads) for weight, one in of_members)
-        readout = validation.temper(readout, sums)
+        logits = np.zeros((int(rows.sum()), k))
+        for name, member in trained.members.items():
+            logits += weights[name] * member.logits(seen, threads)
+        readout = validation.temper(readout, logits)
     return readout, validation
 
 

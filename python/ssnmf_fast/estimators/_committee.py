@@ -128,10 +128,10 @@ class Validation:
 
     def calibrated(self, readout: LogisticReadout) -> Array:
         """Return calibrated probabilities of the validated samples, (m, k)."""
-        several, slopes = self.labels.several, readout.slopes
-        if not several:  # the fit has not seen these samples: not tempered
-            slopes = calibration(self.logits, self.truth)[0]
-        return probabilities(self.logits * slopes + readout.offsets, several)
+        if self.labels.several:
+            return probabilities(self.logits * readout.slopes + readout.offsets, True)
+        slope, _ = calibration(self.logits, self.truth)  # not tempered: not seen by the fit
+        return probabilities(self.logits * slope + readout.offsets, False)
 
     def attributes(self, readout: LogisticReadout, samples: LabeledSamples) -> dict[str, Any]:
         """Return the fitted attributes of an estimator that describe the validation."""
@@ -223,7 +223,7 @@ class Validation:
 
     def calibrate(self, readout: LogisticReadout) -> LogisticReadout:
         """Return a readout whose probabilities are calibrated by the validation."""
-        k, (slope, offset) = len(readout.intercepts), (_UNVALIDATED, 0.0)
+        k, slope, offset = len(readout.intercepts), _UNVALIDATED, 0.0
         if len(self.logits):
             slope, offset = calibration(self.logits, self.truth)
         elif self.labels.several:

@@ -50,6 +50,7 @@ def shares_of_classes(
         errors = labels[hidden] - model.validation_proba_[hidden]
         mean = weight @ errors
         variance = weight**2 @ (errors - mean) ** 2 / _INDEPENDENT + moved**2
+        variance += (weight @ weight) ** 2  # one sample more or less, for rare classes
         variance = part**2 * variance + (proba[new] * (1 - proba[new])).sum(axis=0)
         sums = sums + part * mean
         ends = sums + _QUANTILE * np.sqrt(variance) * np.array([[-1], [1]])
