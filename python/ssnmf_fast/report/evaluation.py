@@ -246,8 +246,10 @@ class Evaluation:
                 by_chance = score.value < best.high
             else:
                 mine, other = (self.predictions[one] == self.truth for one in (MODEL, name))
-                worse, differ = int((~mine & other).sum()), int((mine != other).sum())
-                by_chance = bool(binomtest(worse, differ).pvalue >= _CHANCE)
+                worse, better = int((~mine & other).sum()), int((mine & ~other).sum())
+                if worse <= better:  # only the estimate is below
+                    continue
+                by_chance = bool(binomtest(worse, worse + better).pvalue >= _CHANCE)
             if by_chance:
                 advice = f"on {len(self.truth)} samples such a small difference may be chance"
             method = _NAMES[name].replace("always", "always predicting")
