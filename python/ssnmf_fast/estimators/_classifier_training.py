@@ -215,7 +215,7 @@ def calibrated(
     readout = replace(readout, offsets=readout.offsets + shift)
     if plan.estimates and validation.others[1].any():
         rng, rest = np.random.default_rng(samples.seed), np.flatnonzero(~labels.known)
-        rows = np.zeros(len(view), dtype=bool)
+        rows = np.zeros(len(labels.members), dtype=bool)
         rows[rng.permutation(rest)[:_MOST_TEMPERED]] = True
         seen = replace(view[rows], shares=samples.shares(trained.fit.A, rows))
         logits = np.zeros((int(rows.sum()), k))
