@@ -226,7 +226,7 @@ class TestExamples:
         page = (out / "report.html").read_text(encoding="utf-8")
         coded = re.findall(r"data:image/png;base64,([\w+/=]{30,})", page)
         shown = [image.imread(io.BytesIO(base64.b64decode(one))) for one in coded]
-        shown = [1 - one for one in shown if one.shape == (2, 4)]
+        shown = [1 - one[:, :, 0] for one in shown if one.shape == (2, 4, 4)]
         for row in X[[int(row["sample"]) for some in topics for row in some]]:
             assert min(abs(one.ravel() - row / row.max()).max() for one in shown) < 0.01
 

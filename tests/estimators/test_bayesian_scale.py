@@ -174,6 +174,8 @@ def test_idle_components_in_pictures_and_reports(counts):
     assert 0 < np.count_nonzero(~active) < 4
     bars = [len(axes.patches) for axes in plotting.term_bars(topics).axes]
     assert [n > 0 for n in bars] == active.tolist()
-    _, *cards = render(report).split('<div class="card" id="topic')
-    shown = {int(card.split('"')[0]): '<p class="note">empty</p>' not in card for card in cards}
+    _, *cards = render(report).split('<div class="topic" id="topic')
+    shown = {
+        int(card.split('"')[0]): '<span class="words">empty</span>' not in card for card in cards
+    }
     assert [shown[k] for k in range(7)] == active.tolist()

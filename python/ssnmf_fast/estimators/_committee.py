@@ -127,11 +127,10 @@ class Validation:
     weights: dict[str, float] = field(default_factory=dict)  # of the logits of the members
 
     def calibrated(self, readout: LogisticReadout) -> Array:
-        """Return calibrated probabilities of the validated samples, (m, k)."""
-        if self.labels.several:
-            return probabilities(self.logits * readout.slopes + readout.offsets, True)
-        slope, _ = calibration(self.logits, self.truth)  # not tempered: not seen by the fit
-        return probabilities(self.logits * slope + readout.offsets, False)
+        """Return calibrated probabilities of the validated samples, not tempered, (m, k)."""
+        several = self.labels.several
+        slopes = readout.slopes if several else calibration(self.logits, self.truth)[0]
+        return probabilities(self.logits * slopes + readout.offsets, several)
 
     def attributes(self, readout: LogisticReadout, samples: LabeledSamples) -> dict[str, Any]:
         """Return the fitted attributes of an estimator that describe the validation."""
@@ -201,10 +200,7 @@ class Validation:
         return accuracy, float(wilson.low), float(1 - (1 - wilson.high) * np.sqrt(seen))
 
     def temper(self, readout: LogisticReadout, logits: Array, weight: Array) -> LogisticReadout:
-        """Return a readout that is, on unlabeled samples of the fit, as sure as it is right.
-
-        The fit has seen these samples, of which `logits` are not calibrated.
-        """
+        """Return a readout that is as sure as it is right of unlabeled samples seen by the fit."""
         tempered = readout.slopes * _TEMPERED[:, None]
         chances = (probabilities(each * logits + readout.offsets, False) for each in tempered)
         sure = [np.average(each.max(axis=1), weights=weight) for each in chances]

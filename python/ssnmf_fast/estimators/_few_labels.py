@@ -63,18 +63,18 @@ class FewLabelsClassifier(ReadoutPredictions):
     validation_scores_ : dict of str to float
         Score of each member and of the "committee" on labels hidden from the fit: accuracy or, for
         multiple labels, the mean of micro and macro F.  Empty without validation, with fewer than 3
-        labeled samples per class on average.
+        labeled samples per class on average (2 from 16 labeled samples).
     validation_accuracy_, validation_interval_ : float, (float, float)
-        Expected accuracy on new samples, as defined by :meth:`score`, and its 95 % interval
-        (Wilson's, for three quarters of the samples because folds share labels, and with a larger
-        upper end because the fit uses all labels); NaN without validation.
+        Expected accuracy on new samples, as defined by :meth:`score`, see Notes, and its 95 %
+        interval (Wilson's, for three quarters of the hidden labels because folds share labels, and
+        with a larger upper end because the fit uses all labels); NaN without validation.
     class_prior_ : ndarray, shape (k,)
         Share of each class that predictions assume, see `class_prior`; with multiple labels, the
         share of each label among the labeled samples.
     validation_folds_ : ndarray of int, shape (n,)
         Fold in which the label of a sample was hidden; -1 for none.
     validation_proba_ : ndarray, shape (n, k)
-        Calibrated probabilities predicted in that fold; 0 for all other samples.
+        Calibrated probabilities predicted in that fold, not tempered; 0 for all other samples.
     validation_predicted_ : ndarray of int, shape (n, k)
         For multiple labels, the predictions in that fold; thresholds are chosen without the sample.
     side_ : dict of str to int
@@ -97,6 +97,12 @@ class FewLabelsClassifier(ReadoutPredictions):
     shares are estimated by comparing predictions of hidden labeled and of unlabeled samples [2]_,
     shift predictions and weigh the validation.  Without validation, if half of the samples are
     labeled, with multiple labels or `class_weight`, they are those of the labels.
+
+    With estimated shares, the expected accuracy is the mean probability of predictions for
+    unlabeled samples left out of the fits, corrected by the errors at hidden labels; otherwise, the
+    share of hidden labels predicted correctly.  A fit is too sure of samples it has seen: its
+    probabilities are tempered so that their mean for unlabeled samples is about that accuracy.
+    Without validation, logits of single labels are halved.
 
     :meth:`score` ignores unlabeled samples.  Metrics of scikit-learn treat -1 as a class; see
     :func:`ssnmf_fast.metrics.labeled_scorer`.

@@ -28,9 +28,10 @@ _CAUTION, _FEWEST = 0.5, 10  # standard errors above a target accuracy; samples 
 _MISSED, _SHOWN = "classes never predicted correctly", 5
 _AVERAGES = "micro", "macro"
 _OF_NEW = (
-    "The interval of the model is wider than the others because it is for new samples: the fits "
-    "that predict share labels, so that only three quarters of the samples are counted, and the "
-    "model has more labels than these fits, so that it may be better, and the upper end is raised."
+    "The accuracy of the model is for new samples: if class shares are estimated, it is the mean "
+    "probability of predictions for unlabeled samples that these fits left out, corrected by the "
+    "errors at labeled samples. In its interval only three quarters of the samples count, as the "
+    "fits share labels, and the upper end is raised, as the model has more labels than they."
 )
 _BY_SHARES = "Each class counts by its share of all samples, not by its number of labels."
 
