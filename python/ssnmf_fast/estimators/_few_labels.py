@@ -101,8 +101,8 @@ class FewLabelsClassifier(ReadoutPredictions):
     With estimated shares, the expected accuracy is the mean probability of predictions for
     unlabeled samples left out of the fits, corrected by the errors at hidden labels; otherwise, the
     share of hidden labels predicted correctly.  A fit is too sure of samples it has seen: its
-    probabilities are tempered so that their mean for unlabeled samples is about that accuracy.
-    Without validation, logits of single labels are halved.
+    probabilities are tempered so that their mean for unlabeled samples is about that accuracy; for
+    new samples they can be too low.  Without validation, logits of single labels are halved.
 
     :meth:`score` ignores unlabeled samples.  Metrics of scikit-learn treat -1 as a class; see
     :func:`ssnmf_fast.metrics.labeled_scorer`.
