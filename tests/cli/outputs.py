@@ -14,9 +14,9 @@ _QUICK = "--model ssnmf --supervision-weight 1 --readout joint --max-iter 50 --t
 QUICK_MODEL = _QUICK.split()
 
 
-def rows_of(path: Path) -> list[dict[str, str]]:
-    """Return the rows of a CSV file by column; it has a byte order mark, for spreadsheets."""
-    assert path.read_bytes().startswith(codecs.BOM_UTF8)
+def rows_of(path: Path, *, marked: bool = True) -> list[dict[str, str]]:
+    """Return the rows of a CSV file by column; those of the command have a byte order mark."""
+    assert path.read_bytes().startswith(codecs.BOM_UTF8) or not marked
     with path.open(encoding="utf-8-sig", newline="") as file:
         return list(csv.DictReader(file))
 

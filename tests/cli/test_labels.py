@@ -60,7 +60,15 @@ def fit(
         (lambda k: ("a", "b", "NA")[k % 3], "give --unlabeled NA"),
         (lambda k: ("a", "b", "?")[k % 3], "give --unlabeled '?'"),
         (lambda k: ("a", "b", "-1")[k % 3], "of the class '-1', which looks like a missing label"),
-        (lambda k: ("1", "-1", "-1.0")[k % 3], "give --unlabeled -1"),
+        (lambda k: ("1", "-1", "-1.0")[k % 3], "give --unlabeled=-1"),
+        (
+            lambda k: "99" if k % 5 else str(k % 8),
+            "class '99', which looks like a missing label, as most",
+        ),
+        (lambda k: "-9" if k % 5 else f"{k % 3}", "give --unlabeled=-9"),
+        (lambda k: "0" if k % 5 else str(1 + k % 8), "give --unlabeled 0"),
+        (lambda k: "0" if k % 5 else "1", ""),
+        (lambda k: "5" if k % 5 else str(k % 8), ""),
         (lambda k: ("a", "b", "\\N")[k % 3], "give --unlabeled '\\N'"),
         (lambda k: ("True", "False", "TRUE")[k % 3], "'True' (20 samples) and 'TRUE' (20 samples)"),
         (lambda k: ("a#n", "b#n", "n")[k % 3], "give --label-separator '#'"),
@@ -105,11 +113,18 @@ def test_unlabeled(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     def label(k: int) -> str:
         return ("a", "b", "NA", "?", "no idea")[k % 5]
 
-    given = ("--unlabeled", "NA, no idea", "--unlabeled", "?")
+    given = ("--unlabeled", "na, no idea", "--unlabeled", "?")
     assert fit(tmp_path, label, *given, capsys=capsys) == (0, "")
     metrics = json.loads((tmp_path / "out" / "metrics.json").read_text(encoding="utf-8"))
     assert metrics["labeled"] == 24
     assert sf.load(tmp_path / "out" / "model.npz").classes_.tolist() == ["a", "b"]
+
+
+def test_unlabeled_in_any_spelling(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    label = ("1", "2", "99", "99.0", " 099", "-9", "98").__getitem__
+    given = ("--unlabeled", "99,98", "--unlabeled=-9,-8")
+    assert fit(tmp_path, lambda k: label(k % 7), *given, capsys=capsys) == (0, "")
+    assert sf.load(tmp_path / "out" / "model.npz").classes_.tolist() == ["1", "2"]
 
 
 def test_minus_one_may_be_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

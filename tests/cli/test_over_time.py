@@ -68,7 +68,7 @@ def test_all_dates_decide_whether_the_day_is_first(
         rows = [(f"{k:02d}/0{1 + k % 2}/2004", body) for k, (_, body) in enumerate(ROWS[:11], 1)]
         data = written(tmp_path / "news.csv", [*rows, (f"{last}/03/2004", ROWS[-1][1])])
         out = tmp_path / first
-        assert fit(data, out, "--method", "nmf", "--max-iter", "5") == 0
+        assert fit(data, out, "--freq", "month", "--method", "nmf", "--max-iter", "5") == 0
         model = sf.load(out / "model.npz")
         assert model.date_order_ == first
         assert len(model.slices_) == (3 if first == "day" else 12)
@@ -135,7 +135,7 @@ def test_a_matrix_and_a_file_of_dates(tmp_path: Path) -> None:
         (["--freq", "0 weeks"], "date", "or a multiple such as '2 weeks', or a number of slices"),
         (["--method", "lda"], "date", "argument --method"),
         (["--freq", "1"], "date", "argument --freq: must be hour"),
-        (["--freq", "year"], "date", "all times lie in one slice"),
+        (["--freq", "year"], "date", "all dates lie in one slice"),
         (["--documents-per-slice", "0"], "date", "argument --documents-per-slice: must be"),
         (
             ["--documents-per-slice", "2", "--method", "nmf"],
@@ -168,6 +168,41 @@ def test_a_row_without_a_date(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     np.save(tmp_path / "X.npy", np.ones((3, 2)))
     assert fit(tmp_path / "X.npy", tmp_path / "out", time=str(tmp_path / "dates.txt")) == 2
     assert "has 1 lines; expected one for each of the 3 samples" in error_line(capsys)
+
+
+SPANS = {  # of dates, by the first and the last: length of the slices, and their number
+    ("2004-01-02", "2004-01-20"): ("day", 19),
+    ("2004-01-02", "2004-03-09"): ("2 days", 34),
+    ("2004-01-02", "2004-04-30"): ("week", 18),
+    ("2004-01-02", "2005-06-30"): ("month", 18),
+    ("2004-01-02", "2009-01-01"): ("quarter", 21),
+    ("2004-01-02", "2020-05-05"): ("year", 17),
+    ("2004-01-01T00:00", "2004-01-09T20:00"): ("12 hours", 18),
+    ("2004-01-01T00:00", "2004-01-02T04:00"): ("hour", 29),
+    ("2004-01", "2004-12"): ("month", 12),
+    ("2004", "2010"): ("year", 7),
+    ("2004-01-02", "2004-01-02"): ("day", 1),
+}
+
+
+@pytest.mark.parametrize("ends", SPANS)
+def test_slices_follow_from_the_span(
+    ends: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (freq, count), out = SPANS[ends], tmp_path / "out"
+    data = written(
+        tmp_path / "a.csv", [(ends[k // 6], body) for k, (_, body) in enumerate(ROWS[::3])]
+    )
+    given = ["--text", "body", "--time", "date", "--model", "nmf", "--rank", "2", "--tol", "0.1"]
+    given += ["--min-df", "1", "--out", str(out)]
+    assert main(["fit", str(data), *given]) == 0
+    printed, told = capsys.readouterr()
+    content = json.loads((out / "metrics.json").read_text(encoding="utf-8"))
+    assert (content["settings"]["freq"], content.get("slices", 1)) == (freq, count)
+    assert (f"slices by the span of the dates: {freq}; see --freq" in printed) == (count > 1)
+    left_out = "in one slice (day), which begins at 2004-01-02: topics over time are left out"
+    assert (left_out in told) == (count == 1)
+    assert bool([*out.glob("*over_time*")]) == (count > 1) == ("Peaks" in printed)
 
 
 @pytest.mark.slow

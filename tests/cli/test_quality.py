@@ -193,7 +193,11 @@ class TestWarnings:
         (line,) = Evaluation(truth, {**guesses, SVC: truth}, ["a", "b"], False).shortfalls()
         assert line.endswith("more labels may do better")
         worst = {MODEL: truth[::-1], LARGEST: guesses[LARGEST]}
-        (line,) = Evaluation(truth, worst, ["a", "b"], True).shortfalls()
+        missed, line = Evaluation(truth, worst, ["a", "b"], True).shortfalls()
+        assert missed == (
+            "classes never predicted correctly by validation on 100 labeled samples: 'b' (0 of 40 "
+            "samples); label more samples of them"
+        )
         assert "always predicting the largest class: check that the data separate" in line
 
 
@@ -435,12 +439,12 @@ def test_warnings_and_odd_texts_are_kept(
     captured = capsys.readouterr()
     found = json.loads((out / "metrics.json").read_text(encoding="utf-8"))
     assert found["odd_texts"] == {"empty": 8, "without a known word": 0, "repeated": 12}
-    assert any("8 of 24 texts are empty or have" in line for line in found["warnings"])
-    assert captured.err.count("no known word") == 1
+    assert any("8 of 24 samples cannot be used" in line for line in found["warnings"])
+    assert captured.err.count("cannot be used") == 1
     assert "texts empty 8, texts repeated 12, iterations" in captured.out
     pytest.importorskip("matplotlib")
     page = (out / "report.html").read_text(encoding="utf-8")
-    assert "Warning: 8 of 24 texts are empty or have no known word" in page
+    assert "Warning: 8 of 24 samples cannot be used (empty text 8; sample" in page
     first, _, rest = page.partition("Other settings and versions")
     assert ">tol<" in first
     assert ">seed<" in rest

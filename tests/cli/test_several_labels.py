@@ -31,6 +31,47 @@ def several(tmp_path: Path) -> tuple[Path, Path]:
     return table, lines
 
 
+COLUMNS = {  # the options, and the labels of the samples
+    "--labels a --labels b": ["x;y", "y", "x", "", "z;x", "9;y"],
+    "--labels a,b": ["x;y", "y", "x", "", "z;x", "9;y"],
+    "--labels b,a --unlabeled 9": ["y;x", "y", "x", "", "x;z", "y"],
+    "--labels b --labels b": ["y", "", "x", "", "x", "y"],
+    "--labels c,d": ["x", "y", "x", "y", "x", "y"],
+    "--labels FILE --labels b": ["x;y", "y", "y;x", "y", "x", "y"],
+}
+
+
+@pytest.mark.parametrize("way", COLUMNS)
+def test_several_columns(way: str, tmp_path: Path) -> None:
+    cells = ["x,y,x", "y,,y", "x,x,x", ",,y", "z,x,x", "9,y,y"] * 5
+    rows = [f"{text},{one}" for text, one in zip([*PETS, *MONEY, *PETS], cells, strict=True)]
+    data, out = tmp_path / "a.csv", tmp_path / "out"
+    data.write_text("\n".join(['text,a,b,"c,d"', *rows, ""]), encoding="utf-8")
+    (tmp_path / "f,g").write_text("x\ny\ny\ny\nx\ny\n" * 5, encoding="utf-8")
+    given = [*way.replace("FILE", str(tmp_path / "f,g")).split(), "--text", "text"]
+    assert fit(data, "ts-nmf", out, *given, "--max-iter", "3") == 0
+    assert [row["label"] for row in rows_of(out / "predictions.csv")] == COLUMNS[way] * 5
+    assert main(["verify", str(out), str(data), *given]) == 0
+
+
+def test_several_columns_to_fill_in(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [f"{text},{'xy'[k > 9]},{'z' * (k % 3 > 1)}" for k, text in enumerate([*PETS, *MONEY])]
+    data, todo, out = tmp_path / "a.csv", tmp_path / "todo.csv", tmp_path / "out"
+    data.write_text("\n".join(["text,a,b", *rows, *[f"{text},," for text in PETS], ""]), "utf-8")
+    given = [str(data), "--labels", "a,b", "--min-df", "1", "--out"]
+    assert main(["suggest", *given, str(todo), "-n", "3", "--text", "text"]) == 0
+    assert "fill in its column 'a' or 'b'" in capsys.readouterr().out
+    header, *lines = todo.read_text("utf-8-sig").splitlines()
+    assert header.endswith(",a,b")
+    filled = [line[:-1] + cells for line, cells in zip(lines, ("x,z", ",y", ","), strict=True)]
+    todo.write_text("\n".join([header, *filled, ""]), "utf-8")
+    assert main(["fit", *given, str(out), "--text", "text", "--more-labels", str(todo)]) == 0
+    found = rows_of(out / "predictions.csv")
+    assert [found[int(line.split(",")[0])]["label"] for line in lines] == ["x;z", "y", ""]
+    assert main(["fit", *given, str(out), "--labels", "b,c", "--text", "text"]) == 2
+    assert "has no column 'c'; its columns are: text, a, b" in capsys.readouterr().err
+
+
 class TestTopicSupervised:
     @pytest.mark.slow
     def test_number_of_topics(

@@ -245,7 +245,7 @@ class TestRows:
         labels = tmp_path / "labels.txt"
         labels.write_text("a\nb\n\na\nb\n" + "\n" * 8, "utf-8")
         assert fit(one, tmp_path / "out", labels=str(labels)) == 0
-        assert "1 of 13 texts are empty or have no known word (sample 2)" in capsys.readouterr().err
+        assert "1 of 13 samples cannot be used (empty text 1; sample 2)" in capsys.readouterr().err
         known = [row["label"] for row in rows_of(tmp_path / "out" / "predictions.csv")]
         assert known == ["a", "b", "", "a", "b", *[""] * 8]
         two = tmp_path / "two.csv"
@@ -262,11 +262,14 @@ class TestRows:
         table, new, out = written(tmp_path / "a.csv"), tmp_path / "new.csv", tmp_path / "out"
         table.write_text(table.read_text("utf-8") + "\n".join([*lines, ""]), "utf-8")
         assert fit(table, out) == 0
-        assert "6 of 20 texts are empty or have no known word" in capsys.readouterr().err
+        assert (
+            "6 of 20 samples cannot be used (empty text 5, no known word 1; sample"
+            in capsys.readouterr().err
+        )
         new.write_text("\n".join(["text,kind", *lines, ""]), "utf-8")
         assert main(["predict", str(out), str(new), "--out", str(new) + ".csv"]) == 0
         err = capsys.readouterr().err
-        assert "6 of 8 texts are empty or have no known word (sample 0, 1, 2, 3, 4, ...)" in err
+        assert "6 of 8 samples cannot be used (empty text 5, no known word 1; sample 0, 1" in err
         of_fit = rows_of(out / "predictions.csv")[-8:]
         assert of_fit[0]["label"] == "b"  # is kept
         of_new, names = rows_of(Path(f"{new}.csv")), ("prediction", "probability", "second")
@@ -295,7 +298,7 @@ class TestRows:
         assert main(["fit", str(data), "--rank", "1", "--out", out]) == 0
         capsys.readouterr()
         assert main(["predict", out, str(data), "--out", f"{out}/p.csv"]) == 0
-        assert "1 of 6 samples have no data (sample 2)" in capsys.readouterr().err
+        assert "1 of 6 samples cannot be used (no data 1; sample 2)" in capsys.readouterr().err
 
 
 class TestIds:

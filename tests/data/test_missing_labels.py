@@ -248,3 +248,34 @@ def test_every_door_tells_of_spellings_once(door):
 def test_labels_that_are_hardly_meant(labels, message):
     with pytest.warns(UserWarning, match=message):
         fitted(labels, "auto")
+
+
+@each(
+    ("most", "others", "asked"),
+    [
+        (99, range(1, 9), True),
+        (99.0, range(1, 9), True),
+        (-9, range(3), True),
+        (98, range(1, 90), True),
+        (0, range(10, 90, 10), True),
+        ("0", "12345678", True),
+        ("9", "12345678", True),
+        (" 99.0", "12345678", True),
+        ("99", ["good", "bad"], True),
+        (99, [1], True),
+        (0, range(1, 9), False),
+        (9, range(9), False),
+        (0, [1], False),
+        (9, [4], False),  # fours and nines
+        ("0", "1", False),
+        (5, range(1, 9), False),
+        ("7", "01234568", False),
+        (99, range(99), False),
+    ],
+)
+def test_codes_of_most_samples_are_asked_about(most, others, asked):
+    labels = np.array([*others, *[most] * (len(others) + 1)])
+    told = doubtful(lambda: fitted(labels, "auto"))
+    assert [f"pass unlabeled={most!r}," in one for one in told] == [True] * asked
+    assert not doubtful(lambda: fitted(labels, None))
+    assert not doubtful(lambda: fitted(labels[:-2], "auto"))  # not most samples

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import numbers
 import re
 from collections.abc import Mapping, Set
@@ -55,6 +56,10 @@ _NAMED_ZONE = re.compile(
 )
 
 
+_CHOICES = ["hour", "3 hours", "6 hours", "12 hours", "day", "2 days", "week", "month", "quarter"]
+_CHOICES += ["year", "5 years", "10 years", "50 years", "100 years", "500 years"]
+
+
 class Slices(NamedTuple):
     starts: Array  # (T,) datetime64, in the unit of the slices
     of: Array  # (n,) the slice of every document
@@ -100,6 +105,20 @@ def period_of(freq: str | int) -> int | None:
     exact = _IN_A_YEAR[length.unit] / length.size
     near = round(exact)
     return near if near >= 2 and abs(exact - near) <= _DRIFT * exact else None
+
+
+def choose_freq(times: Array) -> str:
+    """Return the length of 10 to 50 slices, near 20; days, at least, for dates without hours."""
+    order = "YMDh"
+    units = [unit for unit in order if (times == times.astype(f"datetime64[{unit}]")).all()]
+    years = float((times.max() - times.min()).astype(np.int64)) / (365.25 * 24 * 3600)
+    misfit = dict[str, tuple[bool, float]]()
+    for freq in _CHOICES:
+        length = Length.of(freq)
+        if length is not None and order.index(length.unit) <= order.index([*units, "h"][0]):
+            count = 1 + years * _IN_A_YEAR[length.unit] / length.size
+            misfit[freq] = not 10 <= count <= 50, abs(math.log(count / 20))
+    return min(misfit, key=misfit.__getitem__)
 
 
 def cut(

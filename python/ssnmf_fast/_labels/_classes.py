@@ -68,10 +68,9 @@ class ClassLabels(Targets):
                 f"{name} holds bytes; expected text or integers. Give {name}.astype(str)."
             )
         self.classes = np.unique(self.known) if known_classes is None else known_classes
-        if self.known.dtype.kind in "UO" or earlier:
-            found = Counter(self.known.tolist())
-            if known_classes is None or not found.keys() <= set(earlier):
-                warn_of_doubts(found, name, None if earlier else marker, earlier)
+        found = Counter(self.known.tolist())
+        if known_classes is None or not found.keys() <= set(earlier):
+            warn_of_doubts(found, name, None if earlier else marker, earlier)
 
     def check_fit(self) -> None:
         super().check_fit()

@@ -26,6 +26,8 @@ _VARIANT = re.compile("[\ufe00-\ufe0f]")
 _LIST = re.compile(r"\s*(?:\[\s*['\"].*['\"]\s*\]|\{\s*['\"].*\})\s*", re.DOTALL)
 _BRACKETS = {"[": "]", "(": ")", "{": "}", "<": ">"}
 _NUMBER = re.compile(r"([+-]?)0*(\d+)(?:\.0*|,0{1,2})?")
+_CODE = re.compile(r"0|-?(?:9+|8{2,})|9+8")  # of "not coded" in tables
+_OF_MOST = "which looks like a missing label, as most samples have it"
 # Labels are joined by marks if some part is in other labels, too, or all parts are.
 _MARKS = dict.fromkeys((";", "|", ",", "#", "\n", "\t", "\uff0c", "\uff1b", "\u3001"), any)
 _MARKS |= dict.fromkeys(("+", "&"), all)  # "/" marks levels of a tree
@@ -82,6 +84,13 @@ def doubts(counts: Mapping[Any, int], known: Iterable[Any] = ()) -> Iterator[tup
         if means_missing(text):
             wrong = f"the class {short(text)}, which looks like a missing label"
             yield "missing", wrong, text
+    total = sum(counts.values())
+    for label, count in counts.items():
+        key = label_key(label) if 2 * count > total else ""
+        if _CODE.fullmatch(key) and (len(alike) > 2 or len(key) > 1):  # 0 and 1 are classes
+            beside = not alike.keys().isdisjoint((f"{int(key) - 1}", f"{int(key) + 1}"))
+            if isinstance(label, str) or not beside:  # integers in a row are classes
+                yield "missing", f"the class {short(label)}, {_OF_MOST}", label
     lists = [text for text in texts if parse_list(text) is not None or _LIST.fullmatch(text)]
     if lists:
         yield "list", f"the class {short(lists[0])}, which looks like a list of labels", None

@@ -31,9 +31,7 @@ from ._outputs import (
     SEPARATOR,
     Results,
     default_out,
-    list_probabilities,
     make_predictions,
-    make_table,
 )
 from ._read import warn
 
@@ -83,7 +81,7 @@ def write_all(fitted: Fitted, out: Results, options: Namespace) -> Report:
     report, model = make_report(fitted, options), fitted.model
     separator = options.label_separator or SEPARATOR
     notes = {"label_separator": separator, "id": options.id}  # for `predict`
-    notes |= {} if fitted.target is None else {"least": fitted.sure[1]}
+    notes |= {"least": fitted.sure[1]} if fitted.target else {}
     save_with_notes(model, out.path(MODEL_NAME), notes)
     if (vectorizer := fitted.vectorizer) is not None:
         write_vectorizer(out.path(VECTORIZER_NAME), *vectorizer)
@@ -91,16 +89,16 @@ def write_all(fitted: Fitted, out: Results, options: Namespace) -> Report:
     out.write_csv(_PREDICTIONS, *make_predictions(fitted, separator))
     np.save(out.path(_REPRESENTATION), model.representation_)
     if fitted.predicts:
-        out.write_csv(_PROBABILITIES, *make_table(fitted.ids, list_probabilities(fitted)))
+        out.write_csv(_PROBABILITIES, *make_predictions(fitted, separator, full=True))
         out.write_csv(_CODES, _HEADS, map(_cells, report.codes))
-        rows = [
-            [column, group, *_cells(one)]
-            for column, groups in fitted.groups.items()
-            for group in sort_naturally([*set(groups)])
-            for one in fitted.shares_of_codes(np.array(groups) == group)
-        ]
         if fitted.groups:
-            out.write_csv(_CODES_BY, ["column", "value", *_HEADS], rows)
+            parts = (
+                [column, group, *_cells(one)]
+                for column, groups in fitted.groups.items()
+                for group in sort_naturally([*set(groups)])
+                for one in fitted.shares_of_codes(np.array(groups) == group)
+            )
+            out.write_csv(_CODES_BY, ["column", "value", *_HEADS], parts)
     for part, name in {"prevalence": _OVER_TIME, **_PARTS}.items():
         rows = fitted.over_time and fitted.over_time.to_rows(part)  # type: ignore[arg-type]
         if rows:
@@ -174,6 +172,8 @@ def make_report(fitted: Fitted, options: Namespace) -> Report:
             facts["held out"] = str(int(fitted.held_out.sum()))
     if (over := fitted.over_time) is not None:
         facts["slices of time"] = str(len(over.slices))
+        if "freq" not in fitted.given:
+            remarks.append(f"length of slices by the span of the dates: {fitted.freq}; see --freq")
         remarks += over.notes
     facts |= {f"texts {name}": str(number) for name, number in fitted.odd_texts.items() if number}
     details = {"iterations": str(model.n_iter_)}

@@ -17,7 +17,7 @@ import numpy as np
 from .._common.arrays import Array
 from .._common.text import nfc
 from .._data.arrays import float_dtype
-from .._data.times import cut, read_times
+from .._data.times import choose_freq, cut, read_times
 from .._solver.loop import ProgressBar
 from .._topics import names_of
 from ..estimators import BayesianNMF
@@ -25,7 +25,7 @@ from ..report import Report
 from ..report.evaluation import explain_no_estimate
 from ..selection import RankChoice, choose_rank
 from ._findings import CURVE, FILES, HARDER, curve_of, print_report, write_all
-from ._labels import SAMPLE, column_to_fill, parse_labels, read_labels_of
+from ._labels import SAMPLE, columns_to_fill, find_label_columns, parse_labels, read_labels_of
 from ._models import Data, Fitted, Model, check_labels, choose_model
 from ._outputs import (
     METRICS_NAME,
@@ -49,11 +49,11 @@ from ._read import (
     read_table,
     read_values,
     refuse,
+    warn,
 )
 from ._text import find_ids, find_text_column, fit_vectorizer, read_texts
 
 _OF_TEXTS = "float32"  # TF-IDF is not exact
-_NOT_LEARNED = "nothing is learned from them; see --min-df, --max-df and --stop-words"
 _OF_TABLES = {
     *("text", "max_features", "min_df", "max_df", "stop_words", "ngram"),
     *("token_pattern", "keep_markup"),
@@ -84,8 +84,9 @@ def run(options: Namespace, data: Data | None = None) -> dict[str, Any]:
 
 def list_inputs(options: Namespace) -> list[str | None]:
     words = options.stop_words, *options.stop_words.split(",")
-    names = (options.data, options.labels, options.features, options.time, options.seeds)
-    return [*names, *words, *(options.more_labels or ()), *(options.by or ())]
+    names = (options.data, options.features, options.time, options.seeds)
+    lists = options.labels, options.more_labels, options.by
+    return [*names, *words, *(name for some in lists for name in some or ())]
 
 
 def read_data(options: Namespace) -> Data:
@@ -104,7 +105,8 @@ def read_data(options: Namespace) -> Data:
 
 
 def _read_text(table: Table, options: Namespace) -> Data:
-    taken = options.labels, options.time, *(options.by or ())
+    find_label_columns(table, options)
+    taken = *(options.labels or ()), options.time, *(options.by or ())
     others = [name for name in table.frame if name not in taken]
     table.refuse_numbers(others if options.text is None else [options.text])
     column = find_text_column(table, options.text, *taken)
@@ -114,7 +116,7 @@ def _read_text(table: Table, options: Namespace) -> Data:
     vectorizer, X = fit_vectorizer(texts, column, options)
     known |= {"texts": texts, "ids": find_ids(table, options.id, column, *taken)}
     data = Data(X=X, terms=vectorizer.terms, vectorizer=vectorizer, **known)
-    data.warn_of_reasons(_NOT_LEARNED)
+    data.warn_of_reasons("nothing is learned from them", "; see --min-df and --stop-words")
     return data
 
 
@@ -131,8 +133,14 @@ def _read_guides(options: Namespace, data: Table | Source, n_samples: int) -> di
         if options.time_format is not None:
             values = [one and datetime.strptime(str(one), options.time_format) for one in values]
         times = read_times(values, options.time if is_column else "date")
-        cut(times.values, options.freq or "month", "dates", least=1)  # fails now, not after the fit
-        return known | {"times": times}
+        options.freq = options.freq or choose_freq(times.values)
+        # Fails now, not after the fit.
+        slices = cut(times.values, options.freq, "dates", least=1 + (options.model == "dynamic"))
+        if len(slices.starts) > 1:
+            return known | {"times": times}
+        one = f"all dates are in one slice ({options.freq}), which begins at {slices.starts[0]}"
+        warn(f"{one}: topics over time are left out")
+        return known
     except (TypeError, ValueError) as error:
         where = data if is_column else options.time
         raise UsageError(f"{where}: {str(error).rstrip('.')}") from error
@@ -178,7 +186,7 @@ def train(model: Model, data: Data, options: Namespace) -> Fitted:
         model=estimator,
         held_out=held_out,
         guided=model.guided,
-        freq=options.freq or "month",
+        freq=options.freq,
         target=options.target_accuracy,
         seconds=time.perf_counter() - begin,
         settings=_list_settings(estimator, data, options),
@@ -242,27 +250,26 @@ def run_suggest(options: Namespace) -> dict[str, Any]:
     if not options.labels:
         raise UsageError("suggest needs --labels, the column with the known labels")
     options.out = options.out or default_out(options.data, "-to-label.csv")
-    out, column = Output(options), column_to_fill(options.labels)
+    out = Output(options)
     if out.path is not None:
         refuse_replacing(out.path, list_inputs(options))
         if out.path.exists():
             raise UsageError(f"--out: {out} exists, and may hold labels; name another file")
     model = choose_model(options)
     data = read_data(options)
-    labels = data.labels
+    labels, empty = data.labels, columns_to_fill(options.labels)
     assert labels is not None
     check_labels(model, labels, options)
     codable = ~labels.known & (np.array(data.reasons) == "")
     rest = np.setdiff1d(np.flatnonzero(codable), [*labels.passed_over])
     if not len(rest):
-        wrong = "every sample has a label, was suggested before or has no known word"
-        raise UsageError(f"{wrong}; none is left")
-    for name in (column, None if data.vectorizer is None else data.vectorizer.column):
+        raise UsageError("every sample has a label or no known word, or was suggested before")
+    for name in (*empty, None if data.vectorizer is None else data.vectorizer.column):
         if name in (SAMPLE, _PREDICTION, _PROBABILITY):
             raise UsageError(f"the table to fill in already has a column {name!r}; rename yours")
     fitted = train(model, data, options)
     chosen = rest[fitted.model.suggest(data.X[rest], options.count)]
-    _write_to_fill(out, fitted, chosen, column, options.label_separator or SEPARATOR)
+    _write_to_fill(out, fitted, chosen, empty, options.label_separator or SEPARATOR)
     # Standard output has only the table.
     evaluation = None if out.path is None else fitted.evaluation
     measures = [] if evaluation is None else evaluation.measures()
@@ -276,7 +283,8 @@ def run_suggest(options: Namespace) -> dict[str, Any]:
             lines.append(HARDER)
         more = " ".join(f"--more-labels {name}" for name in [*(options.more_labels or ()), out])
         print(*lines, sep="\n")
-        print(f"{len(chosen)} samples to label are in {out}: fill in its column {column!r}, then")
+        columns = " or ".join(map(repr, empty))
+        print(f"{len(chosen)} samples to label are in {out}: fill in its column {columns}, then")
         print(f"run `ssnmf-fast fit` or suggest with the same options and {more}")
     intervals = {one.key: list(one.interval) for one in scores if one.interval}
     summary: dict[str, Any] = {"out": str(out), "suggested": len(chosen)}
@@ -285,20 +293,20 @@ def run_suggest(options: Namespace) -> dict[str, Any]:
     return summary
 
 
-def _write_to_fill(out: Output, fitted: Fitted, chosen: Array, column: str, separator: str) -> None:
-    """Write the table to fill in: samples, predictions, and an empty column of labels."""
+def _write_to_fill(out: Output, fitted: Fitted, chosen: Array, empty: list[str], sep: str) -> None:
+    """Write the table to fill in: samples, predictions, and empty columns of labels."""
     columns: Columns = []
     if fitted.texts is not None and fitted.vectorizer is not None:
         columns.append((fitted.vectorizer.column, [fitted.texts[row] for row in chosen]))
-    predictions, proba = fitted.name_predictions(separator), fitted.proba[chosen].round(_DIGITS)
+    predictions, proba = fitted.name_predictions(sep), fitted.proba[chosen].round(_DIGITS)
     columns.append((_PREDICTION, [predictions[row] for row in chosen]))
     probabilities = proba.max(axis=1).tolist()
     if fitted.predicted.ndim == 2:  # several in one cell
         probabilities = [
-            separator.join(f"{p:g}" for p in row[one > 0])
+            sep.join(f"{p:g}" for p in row[one > 0])
             for row, one in zip(proba, fitted.predicted[chosen], strict=True)
         ]
-    columns += [(_PROBABILITY, probabilities), (column, [""] * len(chosen))]
+    columns += [(_PROBABILITY, probabilities), *((name, [""] * len(chosen)) for name in empty)]
     ids = None if fitted.ids is None else (fitted.ids[0], [fitted.ids[1][row] for row in chosen])
     names, rows = make_table(ids, columns)
     numbered = zip(chosen.tolist(), rows, strict=True)

@@ -11,6 +11,7 @@ from argparse import Namespace
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -45,9 +46,9 @@ _FEW, _MANY = 20, 100  # labeled samples: a few may all have different classes
 _HALF, _MOSTLY = 0.5, 0.9  # share with a label that no other sample has
 _ADVICE = {
     "spelling": "if they are one class, write it in one way",
-    "missing": "if it is one, give --unlabeled {}",
+    "missing": "if it is one, give --unlabeled{}",
     "list": "give a JSON list of texts or numbers for several labels",
-    "joined": "if they are several labels, give --label-separator {}",
+    "joined": "if they are several labels, give --label-separator{}",
 }
 _COMPARED = 500  # characters of a text
 
@@ -122,8 +123,10 @@ def read_labels_of(options: Namespace, data: Table | Source, n_samples: int) -> 
     """Return the labels that the options name, from a table or from a file."""
     if not options.labels:
         return None
+    find_label_columns(data, options)
     things = "samples, empty for an unlabeled one"
-    values = read_values(options.labels, data, n_samples, things, lists=True)
+    columns = [read_values(name, data, n_samples, things, lists=True) for name in options.labels]
+    values = _join_columns(columns, options.label_separator)
     passed_over: set[int] = set()
     if options.more_labels:
         values, passed_over = _add_more_labels(values, data, options)
@@ -131,11 +134,29 @@ def read_labels_of(options: Namespace, data: Table | Source, n_samples: int) -> 
     return replace(labels, passed_over=frozenset(passed_over))
 
 
+def find_label_columns(data: Table | Source, options: Namespace) -> None:
+    """Replace texts such as "code1,code2" in --labels, unless they are columns, by two columns."""
+    columns = data.frame.columns if isinstance(data, Table) else options.labels
+    split = (
+        [name] if name in columns or os.path.isfile(name) else map(str.strip, name.split(","))
+        for name in options.labels or ()
+    )
+    options.labels = [*dict.fromkeys(filter(None, chain.from_iterable(split)))] or options.labels
+
+
+def _join_columns(columns: Sequence[list[Any]], separator: str | None) -> list[Any]:
+    """Return the only column, or for every row a list of the labels in all columns."""
+    if len(columns) == 1:
+        return columns[0]
+    rows = zip(*columns, strict=True)
+    return [[one for cell in row for one in _split_labels(cell, separator)] for row in rows]
+
+
 def parse_labels(
     values: Sequence[Any], separator: str | None, unlabeled: Sequence[str] = ()
 ) -> SampleLabels:
     """Return the labels in a column; raise UsageError if no sample is labeled."""
-    absent = {"", *map(nfc, unlabeled)}
+    absent = {*map(label_key, unlabeled)}
     written = [_split_labels(value, separator, absent) for value in values]
     spelling = as_first_given(name for names in written for name in names)
     each = tuple(tuple(dict.fromkeys(spelling[name] for name in names)) for names in written)
@@ -152,7 +173,7 @@ def _split_labels(value: Any, separator: str | None, absent: Collection[str] = (
         if separator is not None and isinstance(value, str):
             parts = value.split(separator.replace(r"\n", "\n"))
     texts = [str(part).strip() for part in parts if not is_missing(part)]
-    return [text for text in texts if nfc(text) not in absent]
+    return [one for one in texts if one and not (absent and label_key(one) in absent)]
 
 
 def warn_of_labels(labels: SampleLabels, options: Namespace) -> None:
@@ -160,13 +181,13 @@ def warn_of_labels(labels: SampleLabels, options: Namespace) -> None:
 
     A column that is surely wrong raises UsageError, as a fit with that many classes takes minutes.
     """
-    option = options.labels
+    option = " and ".join(map(repr, options.labels))
     occurs = Counter(name for names in labels.each for name in names)
     alone = sum(all(occurs[name] == 1 for name in names) for names in labels.each if names)
     count = int(labels.known.sum())
     if count > _FEW and alone > _HALF * count:
         unique = (
-            f"{alone} of the {count} labeled samples in {option!r} have a label that no other has, "
+            f"{alone} of the {count} labeled samples in {option} have a label that no other has, "
             "like ids, dates or numbers"
         )
         if alone >= _MOSTLY * count or count > _MANY:
@@ -178,25 +199,26 @@ def warn_of_labels(labels: SampleLabels, options: Namespace) -> None:
             continue
         mark = shlex.quote((word or "").replace("\n", r"\n"))
         of = f"{occurs[word]} samples are of"
-        who = of if kind == "missing" else f"labels in {option!r} have"
+        mark = f"={mark}" if mark.startswith("-") else f" {mark}"  # lest it be an option
+        who = of if kind == "missing" else f"labels in {option} have"
         warn(f"{who} {wrong}; {_ADVICE[kind].format(mark)}")
 
 
-def column_to_fill(labels: str) -> str:
-    """Return the column to fill in in tables of `suggest`, for a value of --labels."""
-    return _COLUMN if os.path.isfile(labels) else labels
+def columns_to_fill(labels: list[str]) -> list[str]:
+    """Return the columns to fill in in tables of `suggest`, for the values of --labels."""
+    return [*dict.fromkeys(_COLUMN if os.path.isfile(name) else name for name in labels)]
 
 
 def _add_more_labels(
     values: Sequence[Any], data: Table | Source, options: Namespace
 ) -> tuple[list[Any], set[int]]:
     """Return labels, updated from filled tables, and the samples that were left empty."""
-    merged, column = list(values), column_to_fill(options.labels)
+    merged, columns = list(values), columns_to_fill(options.labels)
     passed_over: set[int] = set()
     places: dict[int, str] = {}
     for name in options.more_labels:
-        given = {"data": name, "format": None, "encoding": options.encoding, "delimiter": None}
-        source = find_source(Namespace(**given))
+        form = {"data": name, "format": None, "encoding": options.encoding, "delimiter": None}
+        source = find_source(Namespace(**form))
         if not source.is_table or source.path is None:
             raise UsageError(f"--more-labels {name}: expected a table of `ssnmf-fast suggest`")
         source = replace(source, encoding=encoding_of(source.path, options.encoding))
@@ -204,11 +226,13 @@ def _add_more_labels(
             with reporting(name), open_text(source.path, source.encoding) as file:
                 head = file.readline()
             for mark in ("\t", ";", ","):  # spreadsheet programs choose by locale
-                if column in next(csv.reader([head], delimiter=mark), []):
+                if columns[0] in next(csv.reader([head], delimiter=mark), []):
                     source = replace(source, delimiter=mark)
         table = read_table(source)
         samples = _match_samples(table, data, options, len(merged))
-        cells = zip(table.frame.index, table.column(column, lists=True), samples, strict=True)
+        filled = [table.column(column, lists=True) for column in columns]
+        given = _join_columns(filled, options.label_separator)
+        cells = zip(table.frame.index, given, samples, strict=True)
         is_empty = True
         for line, value, sample in cells:
             if value is None or value == [] or not str(value).strip():
@@ -228,7 +252,9 @@ def _add_more_labels(
                     raise UsageError(f"{place}: {wrong}; leave one of them empty")
             merged[sample], places[sample] = value, place
         if is_empty:
-            raise UsageError(f"{name}: no cell of column {column!r} is filled in")
+            raise UsageError(
+                f"{name}: no cell of column {' or '.join(map(repr, columns))} is filled in"
+            )
     return merged, passed_over - places.keys()
 
 
@@ -241,7 +267,7 @@ def _match_samples(
     blank: list[Any] = [None] * len(filled.frame)
     texts, written = [], blank
     if isinstance(data, Table):
-        others = options.labels, options.time
+        others = *options.labels, options.time
         column = find_text_column(data, options.text, *others)
         ids = find_ids(data, options.id, column, *others)
         if ids is not None and ids[0] in filled.frame:

@@ -6,6 +6,7 @@ import copy
 import math
 import re
 from argparse import Namespace
+from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -28,7 +29,6 @@ from ._read import UsageError, find_source, refuse, warn
 from ._text import Vectorizer
 
 _REASONS = {"empty text": "empty", "no known word": "without a known word"}
-_NO_WORDS = "texts are empty or have no known word"
 Ids = tuple[str, Sequence[Any]]  # name of the column, and the id of every sample
 
 
@@ -66,13 +66,16 @@ class Data:
         counts = {name: self.reasons.count(why) for why, name in _REASONS.items()}
         return {**counts, "repeated": len(known) - len(set(known))}
 
-    def warn_of_reasons(self, consequence: str) -> None:
-        """Warn of samples for which no label can be predicted."""
+    def warn_of_reasons(self, consequence: str, hint: str = "") -> None:
+        """Warn of samples for which no label can be predicted; `hint` is for unknown words."""
         odd = [str(sample) for sample, why in enumerate(self.reasons) if why]
         if odd:
-            what = "samples have no data" if self.texts is None else _NO_WORDS
+            counts = Counter(filter(None, self.reasons))
+            what = ", ".join(f"{why} {count}" for why, count in counts.items())
             first = ", ".join([*odd[:5], *["..."] * (len(odd) > 5)])
-            warn(f"{len(odd)} of {len(self.reasons)} {what} (sample {first}): {consequence}")
+            wrong = f"{len(odd)} of {len(self.reasons)} samples cannot be used"
+            more = hint * ("no known word" in counts)
+            warn(f"{wrong} ({what}; sample {first}): {consequence}{more}")
 
     @property
     def size(self) -> str:
@@ -157,7 +160,7 @@ class Fitted(Data):
         """The predicted classes as indicators, (n, k)."""
         if self.predicted.ndim == 2:
             return self.predicted
-        return np.eye(self.proba.shape[1], dtype=np.int64)[self.proba.argmax(axis=1)]
+        return np.asarray(self.proba.argmax(axis=1)[:, None] == np.arange(self.proba.shape[1]))
 
     @cached_property
     def classes(self) -> list[str]:
@@ -178,7 +181,7 @@ class Fitted(Data):
     def certainty(self) -> Array:
         """The probability of each prediction, of several labels the smallest, (n,)."""
         chances = np.where(self.guesses > 0, self.proba, 1.0).min(axis=1)
-        return np.where(self.guesses.any(axis=1), chances, 1 - self.proba.max(axis=1))
+        return np.asarray(np.where(self.guesses.any(axis=1), chances, 1 - self.proba.max(axis=1)))
 
     @cached_property
     def known(self) -> Mask:
@@ -188,7 +191,7 @@ class Fitted(Data):
     @cached_property
     def coded(self) -> Mask:
         """The samples without a label for which one is predicted."""
-        return (np.array(self.reasons) == "") & ~self.known
+        return ~self.known & [why == "" for why in self.reasons]
 
     @cached_property
     def sure(self) -> Sure:
@@ -431,7 +434,7 @@ def choose_model(options: Namespace) -> Model:
     options.model = model.name
     defaults = model.estimator().get_params()
     for name, parameter in model.parameters.items():
-        if getattr(options, name) is None:
+        if getattr(options, name) is None and name != "freq":  # which follows from the data
             setattr(options, name, defaults[parameter])
     if options.test_size is None and model.guided:
         # Validation within the fit estimates the accuracy, and no label is lost for it.

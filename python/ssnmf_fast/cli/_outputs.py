@@ -286,9 +286,14 @@ def make_table(ids: Ids | None, columns: Columns) -> tuple[list[str], Rows]:
 
 
 def make_predictions(
-    fitted: Fitted, separator: str, *, new: bool = False, explain: bool = False
+    fitted: Fitted, separator: str, *, new: bool = False, explain: bool = False, full: bool = False
 ) -> tuple[list[str], Rows]:
-    """Return a table of the labels of every sample, and the predictions of a model."""
+    """Return a table of the labels of every sample, and the predictions of a model.
+
+    The `full` one has the probabilities of all classes instead, as `new` samples have, too.
+    """
+    if full:
+        return make_table(fitted.ids, _list_probabilities(fitted))
     texts, labels, columns = fitted.texts, fitted.labels, Columns()
     if texts is not None:
         columns.append(("text", [*map(shorten, texts)]))
@@ -309,9 +314,9 @@ def make_predictions(
         columns += [("prediction", predictions), ("probability", certainty), ("second", second)]
         if fitted.target is not None or fitted.least is not None:
             columns.append(("check", checks))
-        if any(fitted.reasons):
-            columns.append(("reason", fitted.reasons))
-        columns += list_probabilities(fitted) if new else []
+    if any(fitted.reasons):
+        columns.append(("reason", fitted.reasons))
+    columns += _list_probabilities(fitted) if new and fitted.predicts else []
     if explain:
         explanation = fitted.model.explain(fitted.X)
         if fitted.terms is not None:
@@ -337,7 +342,7 @@ def make_predictions(
     return make_table(fitted.ids, columns)
 
 
-def list_probabilities(fitted: Fitted) -> Columns:
+def _list_probabilities(fitted: Fitted) -> Columns:
     """Return a column for every class, in natural order; none for a sample with a reason."""
     values = fitted.proba.round(_PROBABILITY_DIGITS).astype(object)
     values[np.array(fitted.reasons) != ""] = None

@@ -138,6 +138,7 @@ _READ: dict[str, tuple[str, Read]] = {  # by metavar: the expected text, and its
 _LISTS: dict[str, dict[str, Any]] = {  # extended by repeated options
     "COLUMN...": {"metavar": "COLUMN", "action": "append"},
     "FILE...": {"metavar": "FILE", "action": "append"},
+    "LABELS...": {"metavar": "LABELS", "action": "append"},
     "TEXT,...": {
         "metavar": "TEXT,...",
         "action": "extend",
@@ -175,8 +176,8 @@ DATA: table (.csv, .tsv, .jsonl) with a text column, or matrix (.npz, .npy, .mtx
     features; .gz too; - for a table from standard input"""
 _TEXT_AND_LABELS = """
 --text COLUMN: column with the text (default: text)
---labels LABELS: column with the labels, or a file with one per line; empty = unlabeled; in .jsonl
-    also lists of labels"""
+--labels LABELS...: column with the labels, or a file with one per line; empty = unlabeled; in
+    .jsonl also lists; code1,code2 or repeated: columns with several labels of a sample"""
 _LABELS = """
 --label-separator TEXT: separator of several labels of a sample, such as ';' in a;b (for *)
 --unlabeled TEXT,...: labels that mean "no label", such as NA,unknown; repeatable
@@ -270,7 +271,7 @@ per class.
 --time COLUMN: column with the dates (2004-12-26, 20041226, ...), or a file with one date per line
 --time-format FORMAT: format of the dates for Python's strptime, such as %%d.%%m.%%y
 --freq {"|".join(FREQUENCIES)}|SLICES: length of the slices of time, also '2 weeks' or '6 hours',
-    or their number (default: month)
+    or their number (default: 10 to 50 slices by the span of the dates)
 --method auto|neighbors|tied|nmf|tensor: how to find topics: from texts and their neighbors in the
     slice of time, with the same shares in all texts of a slice, from texts alone, or from a tensor
     (default: auto, which takes neighbors or tied; for *)
@@ -410,6 +411,8 @@ class _Parser(ArgumentParser):
         if message.startswith("ambiguous option"):
             likely = min(re.findall(r"--[\w-]+", message.partition(" could match ")[2]), key=len)
             message += f"; perhaps {likely}"
+        if message.endswith("expected one argument"):
+            message += "; one that begins with - needs an equals sign, such as --unlabeled=-9"
         raise UsageError(f"{message}; see {self.prog} --help")
 
 

@@ -14,14 +14,13 @@ import numpy as np
 
 from .. import Recommender, save
 from .._common.arrays import Array
-from .._common.text import nfc
+from .._common.text import nfc, shorten
 from .._recommend.pairs import places_of
 from .._recommend.results import COLUMNS, Recommendations, rows_of
 from .._topics import Topics
 from ..plotting._style import figure, label_axes
 from ..report import Drawing, Report
 from ._complete import read_pairs
-from ._findings import shorten
 from ._outputs import METRICS_NAME, MODEL_NAME, Output, results_folder
 from ._read import Source, UsageError, find_source, read_lines, warn
 

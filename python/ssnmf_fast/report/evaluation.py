@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 
 from .._common.arrays import Array
-from .._common.text import sort_naturally
+from .._common.text import short, sort_naturally
 
 MODEL, SVC, LARGEST, REGRESSION = "model", "LinearSVC", "largest class", "logistic regression"
 _KEYS = {MODEL: "", SVC: "linear_svc_", REGRESSION: "logistic_regression_", LARGEST: "majority_"}
@@ -25,6 +25,7 @@ _MOST_ENTRIES = 10_000_000  # of the training samples; LinearSVC takes minutes f
 _LEVEL, _QUANTILE = 0.95, 1.96  # of the intervals; quantile of the normal distribution for it
 _RESAMPLES, _CHANCE = 500, 0.05
 _CAUTION, _FEWEST = 0.5, 10  # standard errors above a target accuracy; samples that show it
+_MISSED, _SHOWN = "classes never predicted correctly", 5
 _AVERAGES = "micro", "macro"
 _OF_NEW = (
     "The interval of the model is wider than the others because it is for new samples: the fits "
@@ -186,7 +187,7 @@ class Evaluation:
         groups of few samples, the largest that just reaches a target is a lucky one.
         """
         order = np.argsort(-self.chances, kind="stable")
-        right, chances = (self.predictions[MODEL] == self.truth)[order], self.chances[order]
+        chances, right = self.chances[order], (self.predictions[MODEL] == self.truth)[order]
         weights = np.ones(len(order)) if self.weights is None else self.weights[order]
         sums, squares = weights.cumsum(), (weights**2).cumsum()
         least = np.minimum((weights * right).cumsum(), (weights * chances).cumsum()) / sums
@@ -227,10 +228,13 @@ class Evaluation:
         return measures
 
     def shortfalls(self) -> list[str]:
-        """Return in words where the model is worse than a simple method, and what to do."""
+        """Return in words what the model misses or does worse than others, and what to do."""
         from scipy.stats import binomtest
 
-        lines = []
+        scores = [one for one in self.class_scores if one.samples and not one.recall]
+        missed = [f"{short(one.name)} (0 of {one.samples} samples)" for one in scores]
+        shown = ", ".join(missed[:_SHOWN]) + ", ..." * (len(missed) > _SHOWN)
+        lines = [f"{_MISSED} {self.where}: {shown}; label more samples of them"] * bool(missed)
         for (name, kind), score in self._scores.items():
             best = self._scores[MODEL, kind]
             if best.value >= score.value:
@@ -279,14 +283,8 @@ def evaluate(
         codes = np.searchsorted(model.classes_.astype(str), truth[hidden])
         weights = model.class_prior_[codes] / np.bincount(codes)[codes]
     predictions = {MODEL: mine, **predict_simply(X, truth, known, folds)}
-    more = (
-        by_validation,
-        int((known & ~held_out).sum()),
-        expected,
-        weights,
-        proba[hidden].max(axis=1),
-    )
-    return Evaluation(truth[hidden], predictions, classes, *more)
+    more = by_validation, int((known & ~held_out).sum()), expected, weights
+    return Evaluation(truth[hidden], predictions, classes, *more, proba[hidden].max(axis=1))
 
 
 def predict_simply(X: Any, labels: Array, known: Array, folds: Array) -> dict[str, Array]:
