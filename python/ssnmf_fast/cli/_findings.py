@@ -256,9 +256,9 @@ def describe_topics(fitted: Fitted, n_terms: int) -> tuple[Topics, str, list[int
         used, what = held_out, "whose labels were hidden from the fit"
     note = (
         "How strongly each class uses the topic, in percent (rows add up to 100): the mean share "
-        "of the topic in samples of the class, so that small classes count as much as large "
-        f"classes. Computed from the {used.sum()} samples {what}, represented without their labels; their numbers are in "
-        "parentheses."
+        "of the topic in samples of the class, so that small classes count as much as large ones. "
+        f"Computed from the {used.sum()} samples {what} (their numbers are in parentheses), "
+        "represented without their labels."
     )
     if fitted.guided and (used & fitted.training).any():
         note += " The fit has seen labels of these samples; shares are less clear for new samples."
