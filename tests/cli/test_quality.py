@@ -18,7 +18,7 @@ from sklearn.svm import LinearSVC
 
 import ssnmf_fast as sf
 from ssnmf_fast.cli import build_parser, for_json, main
-from ssnmf_fast.report.evaluation import Evaluation, Measure, predict_simply
+from ssnmf_fast.report.evaluation import Evaluation, Measure, Score, predict_simply
 
 MODEL, SVC, LARGEST = "model", "LinearSVC", "largest class"
 
@@ -85,7 +85,7 @@ class TestDefault:
         said = "the accuracy cannot be estimated from too few labels, 8 of 4 classes"
         assert said in capsys.readouterr().out
         assert said in found["remarks"][0]
-        assert "expected about 12, 3 per class on average" in found["remarks"][0]
+        assert "expected about 12" in found["remarks"][0]
         assert "accuracy" not in found["measures"]
         assert found["judged_by"] is None
         page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
@@ -192,6 +192,8 @@ class TestWarnings:
         )
         (line,) = Evaluation(truth, {**guesses, SVC: truth}, ["a", "b"], False).shortfalls()
         assert line.endswith("more labels may do better")
+        said = {"by_validation": True, "expected": Score(0.6, 0.5, 0.7)}  # an estimate
+        assert not Evaluation(truth, {MODEL: svc, SVC: svc}, ["a", "b"], **said).shortfalls()
         worst = {MODEL: truth[::-1], LARGEST: guesses[LARGEST]}
         missed, line = Evaluation(truth, worst, ["a", "b"], True).shortfalls()
         assert missed == (

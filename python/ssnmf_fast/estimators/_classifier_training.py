@@ -221,7 +221,7 @@ def calibrated(
         logits = np.zeros((int(rows.sum()), k))
         for name, member in trained.members.items():
             logits += weights[name] * member.logits(seen, threads)
-        readout = validation.temper(readout, logits)
+        readout = validation.temper(readout, logits, labels.weight[rows])
     return readout, validation
 
 

@@ -233,8 +233,9 @@ class Evaluation:
         lines = [f"{_MISSED} {self.where}: {shown}; label more samples of them"] * bool(missed)
         for (name, kind), score in self._scores.items():
             best = self._scores[MODEL, kind]
-            if best.value >= score.value:
-                continue
+            mine, others = (self.predictions[one] == self.truth for one in (MODEL, name))
+            if best.value >= score.value or (not self.several and mine.sum() >= others.sum()):
+                continue  # the same, or only the estimate is below
             advice = "another --model or more labels may do better"
             if name == LARGEST:
                 advice = "check that the data separate the classes, or label more samples"
