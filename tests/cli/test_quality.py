@@ -437,10 +437,10 @@ def test_warnings_and_odd_texts_are_kept(
     assert main([*given, "--out", str(out)]) == 0
     captured = capsys.readouterr()
     found = json.loads((out / "metrics.json").read_text(encoding="utf-8"))
-    assert found["odd_texts"] == {"empty": 8, "without a known word": 0, "repeated": 12}
+    assert found["odd_texts"] == {"empty text": 8, "no known word": 0, "repeated texts": 12}
     assert any("8 of 24 samples cannot be used" in line for line in found["warnings"])
     assert captured.err.count("cannot be used") == 1
-    assert "texts empty 8, texts repeated 12, iterations" in captured.out
+    assert "empty text 8, repeated texts 12, iterations" in captured.out
     pytest.importorskip("matplotlib")
     page = (out / "report.html").read_text(encoding="utf-8")
     assert "Warning: 8 of 24 samples cannot be used (empty text 8; sample" in page

@@ -168,7 +168,7 @@ def make_report(fitted: Fitted, options: Namespace) -> Report:
         if "freq" not in fitted.given:
             remarks.append(f"length of slices by the span of the dates: {fitted.freq}; see --freq")
         remarks += over.notes
-    facts |= {f"texts {name}": str(number) for name, number in fitted.odd_texts.items() if number}
+    facts |= {name: str(number) for name, number in fitted.odd_texts.items() if number}
     details = {"iterations": str(model.n_iter_)}
     if fitted.residual is not None:
         details["residual"] = f"{fitted.residual:.1e}"
@@ -372,9 +372,9 @@ def print_report(fitted: Fitted, report: Report) -> None:
             warn(line)
     if report.codes:
         form = "{}|{}|{:.1%}|{:.1%} to {:.1%}".format
-        texts = (form(*one[1:]).replace("nan% to nan%", "-") for one in report.codes)
-        codes = [(c.name, t.split("|"), c.share) for c, t in zip(report.codes, texts, strict=True)]
-        print_classes("Codes", ("labeled", "predicted", "share", "95% interval"), codes)
+        texts = [form(*one[1:]).replace("nan% to nan%", "-").split("|") for one in report.codes]
+        rows = [(one.name, text, one.share) for one, text in zip(report.codes, texts, strict=True)]
+        print_classes("Codes", ("labeled", "predicted", "share", "95% interval"), rows)
     if report.evaluation is not None:
         scores = report.evaluation.class_scores
         rows = [(s[0], [*map(format_score, s[1:4]), str(s[4])], s.samples) for s in scores]

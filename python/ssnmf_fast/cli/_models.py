@@ -28,7 +28,7 @@ from ._labels import Mask, SampleLabels, read_seeds, warn_of_labels
 from ._read import UsageError, find_source, refuse, warn
 from ._text import Vectorizer
 
-_REASONS = {"empty text": "empty", "no known word": "without a known word"}
+_EMPTY, _UNKNOWN = "empty text", "no known word"
 Ids = tuple[str, Sequence[Any]]  # name of the column, and the id of every sample
 
 
@@ -53,9 +53,8 @@ class Data:
         filled = np.diff(X.indptr) if sp.issparse(X) else np.nan_to_num(X).any(axis=1)
         if self.texts is None:
             return ["" if known else "no data" for known in filled]
-        empty, unknown = _REASONS
         pairs = zip(self.texts, filled, strict=True)
-        return ["" if known else unknown if text else empty for text, known in pairs]
+        return ["" if known else _UNKNOWN if text else _EMPTY for text, known in pairs]
 
     @cached_property
     def odd_texts(self) -> dict[str, int]:
@@ -63,8 +62,8 @@ class Data:
         if self.texts is None:
             return {}
         known = [text for text, why in zip(self.texts, self.reasons, strict=True) if not why]
-        counts = {name: self.reasons.count(why) for why, name in _REASONS.items()}
-        return {**counts, "repeated": len(known) - len(set(known))}
+        counts = {why: self.reasons.count(why) for why in (_EMPTY, _UNKNOWN)}
+        return {**counts, "repeated texts": len(known) - len(set(known))}
 
     def warn_of_reasons(self, consequence: str) -> None:
         """Warn of samples for which no label can be predicted."""
