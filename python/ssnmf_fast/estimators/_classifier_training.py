@@ -215,7 +215,7 @@ def calibrated(
     readout = replace(readout, offsets=readout.offsets + shift)
     if plan.estimates and validation.others[1].any():
         rest = np.flatnonzero(~labels.known)
-        rows = np.isin(np.arange(len(view)), rest[:: -(-len(rest) // _MOST_TEMPERED)])
+        rows = np.isin(np.arange(len(labels.members)), rest[:: -(-len(rest) // _MOST_TEMPERED)])
         seen = replace(view[rows], shares=samples.shares(trained.fit.A, rows))
         logits = np.zeros((int(rows.sum()), k))
         for name, member in trained.members.items():
