@@ -3,7 +3,8 @@
     python docs/draw_survey.py
 
 A comment `% shows` names the lines of a command's output in the block below it by how they begin
-(`Codes+8`: and eight lines more), `% table` the columns of a file, in as many rows as there are.
+(`Codes+8`: and eight lines more), `% table` the columns of a file, in the number of rows of the
+table below it.
 Needs Chromium and Pillow.
 """
 
@@ -26,11 +27,12 @@ DOCS = Path(__file__).resolve().parent
 PAGE = DOCS / "start" / "survey.md"
 MAKE = DOCS.parent / "examples" / "survey" / "make_survey.py"
 PROGRAMS = {"python": [sys.executable], "ssnmf-fast": [sys.executable, "-m", "ssnmf_fast"]}
-# A picture: the part of the report, where it begins and its height, in pixels.
-PICTURES = {"survey_report": ("", 0, 650), "survey_check": ("check-by-hand", 0, 520)}
+# A picture: the part of the report, its top and height, in pixels.
+PICTURES = {"survey_report": ("", 0, 660), "survey_check": ("check-by-hand", 25, 520)}
 STEP = re.compile(
     r"^```console\n(?P<run>.*?)^```$"
     r"|^% shows (?P<lines>[^\n]*)\n\n```text\n.*?^```$"
+    r"|^!\[[^\n]*/(?P<picture>\w+)\.png\)$"
     r"|^% table (?P<file>\S+): (?P<columns>[^\n]*)\n\n(?P<rows>(?:\|[^\n]*\n)+)",
     re.MULTILINE | re.DOTALL,
 )
@@ -49,10 +51,12 @@ def shown(output: str, names: list[str]) -> str:
 
 
 def table(path: Path, columns: list[str], count: int) -> str:
-    """Return the first rows of a table."""
+    """Return the first rows of a table; of a column `code=costs`, those with this value."""
+    asked = [name.partition("=")[::2] for name in columns]
     with path.open(encoding="utf-8-sig", newline="") as file:
-        rows = [[row[name] for name in columns] for row, _ in zip(csv.DictReader(file), range(count))]
-    lines = [columns, ["---"] * len(columns), *rows]
+        rows = [row for row in csv.DictReader(file) if all(row[n] == v for n, v in asked if v)]
+    names = [name for name, _ in asked]
+    lines = [names, ["---"] * len(names), *([row[n] for n in names] for row in rows[:count])]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
@@ -61,7 +65,9 @@ def draw(folder: Path, name: str) -> None:
     part, top, height = PICTURES[name]
     page = (folder / "results" / "report.html").read_text("utf-8")
     if part:  # the rest of the page would move it out of the window
-        page = page.replace("</head>", f"<style>main > *:not(#{part}) {{display: none}}</style></head>")
+        page = page.replace(
+            "</head>", f"<style>main > *:not(#{part}) {{display: none}}</style></head>"
+        )
     (folder / "page.html").write_text(page, "utf-8")
     browser = shutil.which("chromium") or "google-chrome"
     picture = folder / f"{name}.png"
@@ -86,21 +92,26 @@ def main() -> None:
                 program, *arguments = shlex.split(line)
                 command = [*PROGRAMS[program], *arguments]
                 environment = {**os.environ, "MPLBACKEND": "Agg"}
-                done = subprocess.run(command, cwd=folder, capture_output=True, text=True, env=environment)
+                done = subprocess.run(
+                    command, cwd=folder, capture_output=True, text=True, env=environment
+                )
                 print(f"$ {line}\n{done.stderr}{done.stdout}")
                 if done.returncode:
                     sys.exit(done.returncode)
                 output = done.stderr + done.stdout
             return step[0]
+        if step["picture"]:
+            draw(folder, step["picture"])
+            return step[0]
         if step["lines"]:
             text = shown(output, step["lines"].split("; "))
             return f"% shows {step['lines']}\n\n```text\n{text}\n```"
-        rows = table(folder / step["file"], step["columns"].split(", "), step["rows"].count("\n") - 2)
+        rows = table(
+            folder / step["file"], step["columns"].split(", "), step["rows"].count("\n") - 2
+        )
         return f"% table {step['file']}: {step['columns']}\n\n{rows}"
 
     PAGE.write_text(STEP.sub(renewed, PAGE.read_text("utf-8")), "utf-8")
-    for name in PICTURES:
-        draw(folder, name)
     shutil.rmtree(folder)
 
 
