@@ -319,7 +319,7 @@ class TestPage:
         full = replace(
             report(
                 class_counts=[1, 2, 3],
-                parts=[*np.eye(4).reshape(2, 2, 4)],
+                parts=[np.eye(2), np.array([[0, np.nan]])],
                 remarks=["so"],
                 tree="t",
             ),

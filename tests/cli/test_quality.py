@@ -260,17 +260,14 @@ class TestShares:
     @pytest.mark.slow
     def test_estimated(self, fit: list[str], capsys: pytest.CaptureFixture[str]) -> None:
         assert main(fit) == 0
-        told = re.search(r"a=b ([\d.]+)% \(50.0% of the labels\)", capsys.readouterr().out)
-        assert told is not None
-        model = sf.load(Path(fit[5]) / "model.npz")
-        assert float(told[1]) == pytest.approx(100 * model.class_prior_[0], abs=0.05)
-        assert model.class_prior_[0] > 0.85
-        assert metrics_of(Path(fit[5]))["remarks"][0].startswith("estimated shares of classes")
+        assert "classes have other shares among all samples" in capsys.readouterr().out
+        assert sf.load(Path(fit[5]) / "model.npz").class_prior_[0] > 0.85
+        assert metrics_of(Path(fit[5]))["remarks"][0].endswith("see --class-prior")
 
     def test_given(self, fit: list[str], capsys: pytest.CaptureFixture[str]) -> None:
         for given, share in (("a=b=9,c,d=1", 0.9), ("labels", 0.5)):
             assert main([*fit, "--class-prior", given]) == 0
-            assert "estimated shares" not in capsys.readouterr().out
+            assert "other shares" not in capsys.readouterr().out
             found = sf.load(Path(fit[5]) / "model.npz").class_prior_
             np.testing.assert_allclose(found, [share, 1 - share])
         for wrong in ("even", "a=b", "a=b=x", "a=1,a=2", "a=-1", "=1"):
@@ -441,10 +438,10 @@ def test_warnings_and_odd_texts_are_kept(
     assert main([*given, "--out", str(out)]) == 0
     captured = capsys.readouterr()
     found = json.loads((out / "metrics.json").read_text(encoding="utf-8"))
-    assert found["odd_texts"] == {"empty": 8, "without a known word": 0, "repeated": 12}
+    assert found["odd_texts"] == {"empty text": 8, "no known word": 0, "repeated texts": 12}
     assert any("8 of 24 samples cannot be used" in line for line in found["warnings"])
     assert captured.err.count("cannot be used") == 1
-    assert "texts empty 8, texts repeated 12, iterations" in captured.out
+    assert "empty text 8, repeated texts 12, iterations" in captured.out
     pytest.importorskip("matplotlib")
     page = (out / "report.html").read_text(encoding="utf-8")
     assert "Warning: 8 of 24 samples cannot be used (empty text 8; sample" in page

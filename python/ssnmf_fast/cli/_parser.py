@@ -229,8 +229,7 @@ _FIT = f"""fit a text table or a matrix; write model, tables and a report
 ---
 Learn topics from DATA, guided by the labels of some samples.
 With --labels and nothing else, several classifiers are weighted by cross-validation,
-and the expected accuracy is printed, with that of LinearSVC; both need two or
-three labels per class.
+and the expected accuracy is printed, with that of LinearSVC.
 
   ssnmf-fast fit posts.csv --text body --labels topic
 ---{_DATA}
@@ -244,10 +243,8 @@ three labels per class.
 [data and results]{_LABELS}
 --image-shape HxW: height and width of the images in the rows of a matrix{_ID}
 --features FILE: names of the features of a matrix, one per line
---target-accuracy SHARE: accuracy of the predictions that need no check, such as 0.9: marks the
-    others as "check by hand", by validation
---by COLUMN...: also write the shares of the codes for every value of a column, such as region;
-    repeatable
+--target-accuracy SHARE: accuracy of predictions that need no check, such as 0.9: marks the others
+--by COLUMN...: also write the shares of the codes by a column, such as region; repeatable
 --terms COUNT=10: number of terms of each topic{_SAFE_CSV}
 [model]
 --loss LOSS: loss of the data: {_LOSSES} (default: kullback-leibler for few-labels, ssnmf, seeded
@@ -399,8 +396,7 @@ DATA: table (.csv, .tsv, .jsonl), a user and an item per line; .gz too; - for st
 _REPORT = f"""write the page of a folder of results again
 ---
 ---
-FOLDER: folder of `fit`, `choose-rank`, `complete` or `recommend`
---out FILE: file for the page (default: report.html in FOLDER){_DEBUG}"""
+FOLDER: folder of `fit`, `choose-rank`, `complete` or `recommend`{_DEBUG}"""
 _SHOW_CONFIG = f"print versions, compiler, levels, threads\n---\n---{_DEBUG}"
 
 

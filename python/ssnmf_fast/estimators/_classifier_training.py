@@ -214,8 +214,8 @@ def calibrated(
     shift = committee.log_ratio(shares, labels.prior())
     readout = replace(readout, offsets=readout.offsets + shift)
     if plan.estimates and validation.others[1].any():
-        rest = np.random.default_rng(samples.seed).permutation(np.flatnonzero(~labels.known))
-        rows = np.isin(np.arange(len(labels.members)), rest[:_MOST_TEMPERED])
+        rest = np.flatnonzero(~labels.known)
+        rows = np.isin(np.arange(len(labels.members)), rest[:: -(-len(rest) // _MOST_TEMPERED)])
         seen = replace(view[rows], shares=samples.shares(trained.fit.A, rows))
         logits = np.zeros((int(rows.sum()), k))
         for name, member in trained.members.items():

@@ -220,11 +220,10 @@ class Validation:
 
     def calibrate(self, readout: LogisticReadout) -> LogisticReadout:
         """Return a readout whose probabilities are calibrated by the validation."""
-        k, slope, offset = len(readout.intercepts), _UNVALIDATED, 0.0
-        if len(self.logits):
-            slope, offset = calibration(self.logits, self.truth)
-        elif self.labels.several:
-            return readout
+        if not len(self.logits):
+            less = 1.0 if self.labels.several else _UNVALIDATED
+            return replace(readout, slopes=less * readout.slopes)
+        k, (slope, offset) = len(readout.intercepts), calibration(self.logits, self.truth)
         readout = replace(readout, slopes=np.full(k, slope), offsets=np.full(k, offset))
         if self.labels.several:
             thresholds = _thresholds(self.truth, self.calibrated(readout))
