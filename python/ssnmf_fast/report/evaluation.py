@@ -28,10 +28,11 @@ _CAUTION, _FEWEST = 0.5, 10  # standard errors above a target accuracy; samples 
 _MISSED, _SHOWN = "classes never predicted correctly", 5
 _AVERAGES = "micro", "macro"
 _OF_NEW = (
-    "The accuracy of the model is for new samples: if class shares are estimated, it is the mean "
-    "probability of predictions for unlabeled samples that these fits left out, corrected by the "
-    "errors at labeled samples. In its interval only three quarters of the samples count, as the "
-    "fits share labels, and the upper end is raised, as the model has more labels than they."
+    "The accuracy of the model is that expected for new samples. If class shares are estimated, "
+    "it is the mean probability of predictions for unlabeled samples that the fits of the "
+    "validation left out, corrected by the errors at labeled samples; otherwise, the share of "
+    "these that is predicted correctly. In its interval only three quarters of the samples count, "
+    "as fits share labels; the upper end is raised, as the model has more labels than they."
 )
 _BY_SHARES = "Each class counts by its share of all samples, not by its number of labels."
 
@@ -203,9 +204,9 @@ class Evaluation:
         if self.by_validation:
             hidden = "labeled samples, each predicted by a fit that did not know its label,"
         shares = "" if self.weights is None else f" {_BY_SHARES}"
-        new = "" if self.expected is None else f" {_OF_NEW}"
+        right = f"Share of the {hidden} whose class is predicted correctly."
         meanings = {
-            "accuracy": f"Share of the {hidden} whose class is predicted correctly.{shares}{new}",
+            "accuracy": f"{right if self.expected is None else _OF_NEW}{shares}",
             "micro F": f"Harmonic mean of precision and recall of all labels of the {hidden} "
             "together: 1 if all are right; frequent labels count most.",
             "macro F": "The same for each label separately, then averaged: rare labels count as "
@@ -217,7 +218,8 @@ class Evaluation:
             if name != MODEL:
                 title = f"{kind} of {_NAMES[name]}" if self.several else _NAMES[name]
                 how = "as the most frequent class of the" if name == LARGEST else "from the"
-                meaning = f"The same samples, each predicted {how} labels that the model had."
+                which = "The same" if self.expected is None else "Accuracy on the labeled"
+                meaning = f"{which} samples, each predicted {how} labels that the model had."
             key = _KEYS[name] + kind.lower().replace(" ", "_")
             value, low, high = map(self._format, score)
             of = " for new samples" if score is self.expected else ""
