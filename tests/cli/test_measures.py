@@ -166,7 +166,7 @@ class TestSharesOfData:
         names = ["2", "9", "10"]  # in natural order
         members = np.array(labels)[:, None] == names
         self.check(tmp_path, shares_of(tmp_path / "out", X), names, members)
-        assert "all 30 samples with labels, hidden or not" in page
+        assert "Computed from the 30 samples with labels" in page
 
     @pytest.mark.slow
     def test_several_labels(self, tmp_path: Path) -> None:
@@ -184,7 +184,7 @@ class TestSharesOfData:
         X, _, page = self.fit(tmp_path, labels, "--model", "nmf", "--rank", "2", *SHORT)
         shares = shares_of(tmp_path / "out", X, guided=False)
         self.check(tmp_path, shares, ["a", "b"], np.array(labels)[:, None] == ["a", "b"])
-        assert "the 9 samples that have labels" in page
+        assert "Computed from the 9 samples with labels" in page
 
 
 class TestExamples:
