@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from scipy.special import softmax
 from scipy.stats import binomtest
 from sklearn.datasets import load_digits
 from sklearn.svm import LinearSVC
@@ -90,7 +91,6 @@ def test_validation_says_what_it_tried(validated):
     scores = model.validation_scores_
     assert set(scores) == {"topics", "features", "directions", "neighbors", "margins", "committee"}
     assert all(0 <= score <= 1 for score in scores.values())
-    assert scores["committee"] == pytest.approx(model.validation_accuracy_, abs=0.01)
     assert set(model.committee_) == set(scores) - {"committee"}
     for name, member in model.committee_.items():
         assert member["score"] == scores[name]
@@ -104,21 +104,38 @@ def test_accuracy_and_interval_are_those_of_the_folds(validated):
     assert rows.sum() == 40
     assert len(np.unique(model.validation_folds_[rows])) == 4
     right = model.classes_[model.validation_proba_[rows].argmax(axis=1)] == hidden[rows]
-    # Each class counts by its share of all samples, which random labels hardly change.
-    shares = model.class_prior_[np.searchsorted(model.classes_, hidden[rows])]
-    assert model.validation_accuracy_ == pytest.approx(np.average(right, weights=shares))
+    assert model.validation_scores_["committee"] == pytest.approx(right.mean(), abs=0.01)
     np.testing.assert_allclose(model.class_prior_, 0.1, atol=0.01)
     assert not model.validation_proba_[~rows].any()
     np.testing.assert_allclose(model.validation_proba_[rows].sum(axis=1), 1)
     # Fits of folds share labels: three quarters of the samples are taken to be independent.
-    wilson = binomtest(round(30 * right.mean()), 30).proportion_ci(0.95, method="wilson")
+    count = round(30 * model.validation_accuracy_)
+    wilson = binomtest(count, 30).proportion_ci(0.95, method="wilson")
     high = 1 - (1 - wilson.high) * np.sqrt(3 / 4)  # the fit sees the labels that a fold hides
-    assert model.validation_interval_ == pytest.approx((wilson.low, high))
+    assert model.validation_interval_ == pytest.approx((wilson.low, high), rel=1e-3)
+
+
+@pytest.mark.parametrize("per_class", [1, 4])
+def test_as_sure_as_right_on_unlabeled_samples(digits, validated, per_class):
+    """Without validation it is less sure than logits alone would be, and not too sure."""
+    X, y = digits
+    model, hidden = validated
+    if per_class == 1:
+        hidden = hide(y, 1, 0)
+        model = sf.FewLabelsClassifier(random_state=0, n_threads=1).fit(X, hidden)
+    new = hidden < 0
+    sure, right = model.predict_proba(X[new]).max(axis=1).mean(), model.score(X[new], y[new])
+    if per_class == 1:
+        logits = model.decision_function(X[new]) / model.readout_.slopes
+        assert sure < min(right, softmax(logits, axis=1).max(axis=1).mean() - 0.1)
+    else:
+        assert sure == pytest.approx(model.validation_accuracy_, abs=0.02)
+        assert sure == pytest.approx(right, abs=0.04)
 
 
 def test_no_validation_for_too_few_labels(digits):
     X, y = digits
-    model = sf.FewLabelsClassifier(random_state=0, max_iter=20, tol=0).fit(X, hide(y, 2, 0))
+    model = sf.FewLabelsClassifier(random_state=0, max_iter=20, tol=0).fit(X, hide(y, 1, 0))
     assert model.validation_scores_ == {}
     assert np.isnan(model.validation_accuracy_)
     assert np.isnan(model.validation_interval_).all()

@@ -54,8 +54,6 @@ _NAMED_ZONE = re.compile(
     r"(:\d\d(?:\.\d+)?(?:\s?[AaPp][Mm])?)\s?(?:Z|[+-]\d{2}(?::?\d\d)?|UTC|GMT|[ECMP][SD]T|CES?T)\b"
     r"(?:\s\(\w+\))?"
 )
-
-
 _CHOICES = ["hour", "3 hours", "6 hours", "12 hours", "day", "2 days", "week", "month", "quarter"]
 _CHOICES += ["year", "5 years", "10 years", "50 years", "100 years", "500 years"]
 

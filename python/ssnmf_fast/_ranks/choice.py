@@ -27,8 +27,7 @@ CRITERIA = {
     "stability": ("stability", True, False),
     "corcondia": ("core consistency (%)", True, False),
 }
-# The largest rank is taken if few components have good scores anyway, with a tolerance: a core
-# consistency in percent, or a share of the stability; the spread of starts may be larger.
+# Of "near-best": a core consistency in percent, or a share of the stability, if starts vary less.
 _TOLERANCE = {"stability": 0.05, "corcondia": 10.0}
 _FEW = 3  # topics or fewer have to be tried to say that there are none
 _PLATEAU = 0.5  # a curve is flat if more of the ranks are within a standard error of the best

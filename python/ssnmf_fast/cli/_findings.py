@@ -61,7 +61,7 @@ FILES = {
     _PARTS["classes"]: "prevalence of every topic in every class and slice",
 }
 _HEADS = ("code", "labeled", "predicted", "share", "low", "high")
-_DIGITS = 4  # of a share
+_DIGITS, _MOVED = 4, 0.05  # of a share; a difference of shares that is told
 _ENOUGH = 10  # held-out samples of every class, to compute shares from them alone
 _LEAST, _MAIN = 0.01, 0.5  # least share of an example, also relative to the largest of its topic
 _CHECKED = 20  # predictions listed on the page
@@ -150,10 +150,9 @@ def make_report(fitted: Fitted, options: Namespace) -> Report:
         remarks.append(explain_no_estimate(model, labeled, len(labels.names)))
     if getattr(model, "class_prior", "labels") is None and labels is not None:
         of_labels = labels.indicators(model.classes_.tolist())[fitted.training].mean(axis=0)
-        shares = zip(model.classes_, model.class_prior_, of_labels, strict=True)
-        moved = [f"{c} {p:.1%} ({q:.1%} of the labels)" for c, p, q in shares if abs(p - q) > 0.05]
-        told = f"estimated shares of classes among all samples: {', '.join(moved)}"
-        remarks += [f"{told}; if you know them, see --class-prior"] if moved else []
+        if np.abs(model.class_prior_ - of_labels).max() > _MOVED:
+            what = "classes have other shares among all samples than among the labels"
+            remarks.append(f"{what} (see the codes); if you know them, see --class-prior")
     topics, note, counts = describe_topics(fitted, options.terms)
     if any("/" in topic.name for topic in topics):  # names of subtopics, such as "grain/wheat"
         with suppress(ValueError):  # a topic and its subtopics
@@ -169,7 +168,7 @@ def make_report(fitted: Fitted, options: Namespace) -> Report:
         if "freq" not in fitted.given:
             remarks.append(f"length of slices by the span of the dates: {fitted.freq}; see --freq")
         remarks += over.notes
-    facts |= {f"texts {name}": str(number) for name, number in fitted.odd_texts.items() if number}
+    facts |= {name: str(number) for name, number in fitted.odd_texts.items() if number}
     details = {"iterations": str(model.n_iter_)}
     if fitted.residual is not None:
         details["residual"] = f"{fitted.residual:.1e}"
@@ -252,19 +251,14 @@ def describe_topics(fitted: Fitted, n_terms: int) -> tuple[Topics, str, list[int
     labels, held_out = fitted.labels, fitted.held_out
     if labels is None:
         return topics, "", []
-    used = labels.known
-    if not fitted.guided:
-        what = f"the {used.sum()} samples that have labels"
-    elif (labels.indicators()[held_out].sum(axis=0) >= _ENOUGH).all():  # of every class
-        used, what = held_out, f"the {held_out.sum()} samples whose labels were hidden from the fit"
-    else:
-        more = ", hidden or not" if held_out.any() else ""
-        what = f"all {used.sum()} samples with labels{more}"
+    used, what = labels.known, "with labels"
+    if fitted.guided and (labels.indicators()[held_out].sum(axis=0) >= _ENOUGH).all():
+        used, what = held_out, "whose labels were hidden from the fit"
     note = (
         "How strongly each class uses the topic, in percent (rows add up to 100): the mean share "
-        "of the topic in samples of the class, so that small classes count as much as large "
-        f"classes. Computed from {what}, represented without their labels; their numbers are in "
-        "parentheses."
+        "of the topic in samples of the class, so that small classes count as much as large ones. "
+        f"Computed from the {used.sum()} samples {what} (their numbers are in parentheses), "
+        "represented without their labels."
     )
     if fitted.guided and (used & fitted.training).any():
         note += " The fit has seen labels of these samples; shares are less clear for new samples."
@@ -378,9 +372,9 @@ def print_report(fitted: Fitted, report: Report) -> None:
             warn(line)
     if report.codes:
         form = "{}|{}|{:.1%}|{:.1%} to {:.1%}".format
-        texts = (form(*one[1:]).replace("nan% to nan%", "-") for one in report.codes)
-        codes = [(c.name, t.split("|"), c.share) for c, t in zip(report.codes, texts, strict=True)]
-        print_classes("Codes", ("labeled", "predicted", "share", "95% interval"), codes)
+        texts = [form(*one[1:]).replace("nan% to nan%", "-").split("|") for one in report.codes]
+        rows = [(one.name, text, one.share) for one, text in zip(report.codes, texts, strict=True)]
+        print_classes("Codes", ("labeled", "predicted", "share", "95% interval"), rows)
     if report.evaluation is not None:
         scores = report.evaluation.class_scores
         rows = [(s[0], [*map(format_score, s[1:4]), str(s[4])], s.samples) for s in scores]

@@ -116,7 +116,7 @@ def _read_text(table: Table, options: Namespace) -> Data:
     vectorizer, X = fit_vectorizer(texts, column, options)
     known |= {"texts": texts, "ids": find_ids(table, options.id, column, *taken)}
     data = Data(X=X, terms=vectorizer.terms, vectorizer=vectorizer, **known)
-    data.warn_of_reasons("nothing is learned from them", "; see --min-df and --stop-words")
+    data.warn_of_reasons("nothing is learned from them; see --min-df and --stop-words")
     return data
 
 

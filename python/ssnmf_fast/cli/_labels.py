@@ -252,9 +252,8 @@ def _add_more_labels(
                     raise UsageError(f"{place}: {wrong}; leave one of them empty")
             merged[sample], places[sample] = value, place
         if is_empty:
-            raise UsageError(
-                f"{name}: no cell of column {' or '.join(map(repr, columns))} is filled in"
-            )
+            empty = " or ".join(map(repr, columns))
+            raise UsageError(f"{name}: no cell of column {empty} is filled in")
     return merged, passed_over - places.keys()
 
 

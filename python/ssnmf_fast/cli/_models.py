@@ -22,13 +22,13 @@ from .._common.arrays import Array
 from .._common.text import sort_naturally
 from .._data.times import Times
 from .._topics import amounts, topic_shares
-from ..report.evaluation import NONE_SURE, Evaluation, Measure, Sure, evaluate, name_classes
+from ..report.evaluation import NONE_SURE, Evaluation, Measure, Score, evaluate, name_classes
 from ..report.shares import ClassShare, shares_of_classes
 from ._labels import Mask, SampleLabels, read_seeds, warn_of_labels
 from ._read import UsageError, find_source, refuse, warn
 from ._text import Vectorizer
 
-_REASONS = {"empty text": "empty", "no known word": "without a known word"}
+_EMPTY, _UNKNOWN = "empty text", "no known word"
 Ids = tuple[str, Sequence[Any]]  # name of the column, and the id of every sample
 
 
@@ -53,9 +53,8 @@ class Data:
         filled = np.diff(X.indptr) if sp.issparse(X) else np.nan_to_num(X).any(axis=1)
         if self.texts is None:
             return ["" if known else "no data" for known in filled]
-        empty, unknown = _REASONS
         pairs = zip(self.texts, filled, strict=True)
-        return ["" if known else unknown if text else empty for text, known in pairs]
+        return ["" if known else _UNKNOWN if text else _EMPTY for text, known in pairs]
 
     @cached_property
     def odd_texts(self) -> dict[str, int]:
@@ -63,19 +62,17 @@ class Data:
         if self.texts is None:
             return {}
         known = [text for text, why in zip(self.texts, self.reasons, strict=True) if not why]
-        counts = {name: self.reasons.count(why) for why, name in _REASONS.items()}
-        return {**counts, "repeated": len(known) - len(set(known))}
+        counts = {why: self.reasons.count(why) for why in (_EMPTY, _UNKNOWN)}
+        return {**counts, "repeated texts": len(known) - len(set(known))}
 
-    def warn_of_reasons(self, consequence: str, hint: str = "") -> None:
-        """Warn of samples for which no label can be predicted; `hint` is for unknown words."""
-        odd = [str(sample) for sample, why in enumerate(self.reasons) if why]
-        if odd:
-            counts = Counter(filter(None, self.reasons))
+    def warn_of_reasons(self, consequence: str) -> None:
+        """Warn of samples for which no label can be predicted."""
+        odd, counts = np.flatnonzero(self.reasons), Counter(filter(None, self.reasons))
+        if len(odd):
             what = ", ".join(f"{why} {count}" for why, count in counts.items())
-            first = ", ".join([*odd[:5], *["..."] * (len(odd) > 5)])
+            first = ", ".join([*map(str, odd[:5]), *["..."] * (len(odd) > 5)])
             wrong = f"{len(odd)} of {len(self.reasons)} samples cannot be used"
-            more = hint * ("no known word" in counts)
-            warn(f"{wrong} ({what}; sample {first}): {consequence}{more}")
+            warn(f"{wrong} ({what}; sample {first}): {consequence}")
 
     @property
     def size(self) -> str:
@@ -194,8 +191,8 @@ class Fitted(Data):
         return ~self.known & [why == "" for why in self.reasons]
 
     @cached_property
-    def sure(self) -> Sure:
-        """The surest predictions, which have the target accuracy."""
+    def sure(self) -> tuple[float, Score | None]:
+        """The least probability of the surest predictions, and their accuracy."""
         found = self.evaluation
         return NONE_SURE if found is None or self.target is None else found.sure(self.target)
 

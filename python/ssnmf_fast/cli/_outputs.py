@@ -155,14 +155,12 @@ def run_report(options: Namespace) -> dict[str, Any]:
         wrong = f"{folder} has no {CONTENT_NAME} of this version of ssnmf-fast"
         made_by = read_summary(folder)[0] or "fit, choose-rank, complete or recommend"
         raise UsageError(f"{wrong}; it needs a new folder of {made_by}") from error
-    out, pictures = Path(options.out or folder / PAGE_NAME), [name for *_, name in report.pictures]
-    refuse_replacing(out, [])
-    there = {name: folder / name for name in pictures if (folder / name).exists()}
+    there = {name: folder / name for *_, name in report.pictures if (folder / name).exists()}
     page = render(report, {name: path.read_bytes() for name, path in there.items()})
-    with new_files(out.parent) as files:
-        files.path(out).write_text(page, "utf-8", _ESCAPED)
-    print(f"the page of {folder} is in {out}")
-    return {"out": str(out)}
+    with new_files(folder) as files:
+        files.path(folder / PAGE_NAME).write_text(page, "utf-8", _ESCAPED)
+    print(f"the page is in {folder / PAGE_NAME}")
+    return {"out": str(folder / PAGE_NAME)}
 
 
 def default_out(data: str, ending: str) -> str:

@@ -229,8 +229,7 @@ _FIT = f"""fit a text table or a matrix; write model, tables and a report
 ---
 Learn topics from DATA, guided by the labels of some samples.
 With --labels and nothing else, several classifiers are weighted by cross-validation,
-and the expected accuracy is printed, with that of LinearSVC; both need two or
-three labels per class.
+and the expected accuracy is printed, with that of LinearSVC.
 
   ssnmf-fast fit posts.csv --text body --labels topic
 ---{_DATA}
@@ -399,8 +398,7 @@ DATA: table (.csv, .tsv, .jsonl), a user and an item per line; .gz too; - for st
 _REPORT = f"""write the page of a folder of results again
 ---
 ---
-FOLDER: folder of `fit`, `choose-rank`, `complete` or `recommend`
---out FILE: file for the page (default: report.html in FOLDER){_DEBUG}"""
+FOLDER: folder of `fit`, `choose-rank`, `complete` or `recommend`{_DEBUG}"""
 _SHOW_CONFIG = f"print versions, compiler, levels, threads\n---\n---{_DEBUG}"
 
 

@@ -214,14 +214,13 @@ def calibrated(
     shift = committee.log_ratio(shares, labels.prior())
     readout = replace(readout, offsets=readout.offsets + shift)
     if plan.estimates and validation.others[1].any():
-        rng, rest = np.random.default_rng(samples.seed), np.flatnonzero(~labels.known)
-        rows = np.zeros(len(view), dtype=bool)
-        rows[rng.permutation(rest)[:_MOST_TEMPERED]] = True
+        rest = np.flatnonzero(~labels.known)
+        rows = np.isin(np.arange(len(labels.members)), rest[:: -(-len(rest) // _MOST_TEMPERED)])
         seen = replace(view[rows], shares=samples.shares(trained.fit.A, rows))
         logits = np.zeros((int(rows.sum()), k))
         for name, member in trained.members.items():
             logits += weights[name] * member.logits(seen, threads)
-        readout = validation.temper(readout, logits)
+        readout = validation.temper(readout, logits, labels.weight[rows])
     return readout, validation
 
 

@@ -200,13 +200,14 @@ class Validation:
         # At best the error rate falls with the root of the number of labels.
         return accuracy, float(wilson.low), float(1 - (1 - wilson.high) * np.sqrt(seen))
 
-    def temper(self, readout: LogisticReadout, logits: Array) -> LogisticReadout:
+    def temper(self, readout: LogisticReadout, logits: Array, weight: Array) -> LogisticReadout:
         """Return a readout that is, on unlabeled samples of the fit, as sure as it is right.
 
         The fit has seen these samples, of which `logits` are not calibrated.
         """
-        shift, tempered = readout.offsets, readout.slopes * _TEMPERED[:, None]
-        sure = [probabilities(each * logits + shift, False).max(axis=1).mean() for each in tempered]
+        tempered = readout.slopes * _TEMPERED[:, None]
+        chances = (probabilities(each * logits + readout.offsets, False) for each in tempered)
+        sure = [np.average(each.max(axis=1), weights=weight) for each in chances]
         best = np.argmin(np.abs(np.array(sure) - self.accuracy[0]))
         return replace(readout, slopes=tempered[best])
 
@@ -223,11 +224,10 @@ class Validation:
 
     def calibrate(self, readout: LogisticReadout) -> LogisticReadout:
         """Return a readout whose probabilities are calibrated by the validation."""
-        k, slope, offset = len(readout.intercepts), _UNVALIDATED, 0.0
-        if len(self.logits):
-            slope, offset = calibration(self.logits, self.truth)
-        elif self.labels.several:
-            return readout
+        if not len(self.logits):
+            less = 1.0 if self.labels.several else _UNVALIDATED
+            return replace(readout, slopes=less * readout.slopes)
+        k, (slope, offset) = len(readout.intercepts), calibration(self.logits, self.truth)
         readout = replace(readout, slopes=np.full(k, slope), offsets=np.full(k, offset))
         if self.labels.several:
             thresholds = _thresholds(self.truth, self.calibrated(readout))

@@ -23,7 +23,7 @@ _NAMES = {
 }
 _MOST_ENTRIES = 10_000_000  # of the training samples; LinearSVC takes minutes for more
 _LEVEL, _QUANTILE = 0.95, 1.96  # of the intervals; quantile of the normal distribution for it
-_RESAMPLES, _CHANCE = 500, 0.05
+_RESAMPLES = 500
 _CAUTION, _FEWEST = 0.5, 10  # standard errors above a target accuracy; samples that show it
 _MISSED, _SHOWN = "classes never predicted correctly", 5
 _AVERAGES = "micro", "macro"
@@ -63,9 +63,7 @@ class Score(NamedTuple):
     high: float
 
 
-# The smallest probability of the surest predictions, and their accuracy.
-Sure = tuple[float, Score | None]
-NONE_SURE: Sure = 2.0, None  # no probability is as large
+NONE_SURE: tuple[float, Score | None] = 2.0, None  # no probability is as large
 
 
 def format_score(value: float) -> str:
@@ -180,8 +178,8 @@ class Evaluation:
     def _format(self, value: float) -> str:
         return f"{value:.3f}" if self.several else f"{value:.1%}"
 
-    def sure(self, target: float) -> Sure:
-        """Return the surest predictions whose accuracy is at least a target, for single labels.
+    def sure(self, target: float) -> tuple[float, Score | None]:
+        """Return the least probability of predictions with an accuracy, for single labels, and it.
 
         Their mean probability and their accuracy both exceed it by half a standard error: of all
         groups of few samples, the largest that just reaches a target is a lucky one.
@@ -229,26 +227,19 @@ class Evaluation:
 
     def shortfalls(self) -> list[str]:
         """Return in words what the model misses or does worse than others, and what to do."""
-        from scipy.stats import binomtest
-
         scores = [one for one in self.class_scores if one.samples and not one.recall]
         missed = [f"{short(one.name)} (0 of {one.samples} samples)" for one in scores]
         shown = ", ".join(missed[:_SHOWN]) + ", ..." * (len(missed) > _SHOWN)
         lines = [f"{_MISSED} {self.where}: {shown}; label more samples of them"] * bool(missed)
         for (name, kind), score in self._scores.items():
             best = self._scores[MODEL, kind]
-            if best.value >= score.value:
-                continue
+            mine, others = (self.predictions[one] == self.truth for one in (MODEL, name))
+            if best.value >= score.value or (not self.several and mine.sum() >= others.sum()):
+                continue  # the same, or only the estimate is below
             advice = "another --model or more labels may do better"
             if name == LARGEST:
                 advice = "check that the data separate the classes, or label more samples"
-            if self.several:
-                by_chance = score.value < best.high
-            else:
-                mine, other = (self.predictions[one] == self.truth for one in (MODEL, name))
-                worse, differ = int((~mine & other).sum()), int((mine != other).sum())
-                by_chance = bool(binomtest(worse, differ).pvalue >= _CHANCE)
-            if by_chance:
+            if score.value < best.high:
                 advice = f"on {len(self.truth)} samples such a small difference may be chance"
             method = _NAMES[name].replace("always", "always predicting")
             low, high = self._format(best.value), self._format(score.value)

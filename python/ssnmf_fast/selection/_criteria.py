@@ -82,8 +82,8 @@ class Search:
                 found.append(score)
                 if progress is not None:
                     progress(FitState(len(found), score[0]))
-        columns = np.array(found).T[:, :, None]
-        return dict(zip(("error", "spread", "weakest"), columns, strict=False))
+        names = "error", "spread", "weakest"
+        return dict(zip(names, np.array(found).T[:, :, None], strict=False))
 
 
 def _far_from_best(errors: Array) -> Array:
