@@ -317,7 +317,12 @@ class TestPage:
     def test_made_again_from_its_content(self) -> None:
         names = ["a", "b", "c"]
         full = replace(
-            report(class_counts=[1, 2, 3], parts=[np.eye(2), np.array([[0, np.nan]])], remarks=["so"], tree="t"),
+            report(
+                class_counts=[1, 2, 3],
+                parts=[np.eye(2), np.array([[0, np.nan]])],
+                remarks=["so"],
+                tree="t",
+            ),
             topics=topics_of(2, names),
             examples=[[Example(0, 0.9, "a", image=np.eye(2))], []],
             evaluation=judged(names, ["b", "a", "c"], names),

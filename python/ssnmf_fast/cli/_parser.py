@@ -243,10 +243,8 @@ and the expected accuracy is printed, with that of LinearSVC.
 [data and results]{_LABELS}
 --image-shape HxW: height and width of the images in the rows of a matrix{_ID}
 --features FILE: names of the features of a matrix, one per line
---target-accuracy SHARE: accuracy of the predictions that need no check, such as 0.9: marks the
-    others as "check by hand", by validation
---by COLUMN...: also write the shares of the codes for every value of a column, such as region;
-    repeatable
+--target-accuracy SHARE: accuracy of predictions that need no check, such as 0.9: marks the others
+--by COLUMN...: also write the shares of the codes by a column, such as region; repeatable
 --terms COUNT=10: number of terms of each topic{_SAFE_CSV}
 [model]
 --loss LOSS: loss of the data: {_LOSSES} (default: kullback-leibler for few-labels, ssnmf, seeded

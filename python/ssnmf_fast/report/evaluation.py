@@ -194,8 +194,7 @@ class Evaluation:
         if not enough.any():
             return NONE_SURE
         end = int(np.flatnonzero(enough)[-1]) + 1
-        accuracy = _score_accuracy(right[:end], np.ones(end, dtype=bool), weights[:end])
-        return float(chances[end - 1]), accuracy
+        return float(chances[end - 1]), _score_accuracy(right[:end], np.ones(end), weights[:end])
 
     def measures(self) -> list[Measure]:
         """Return accuracy or F scores of the model, then those of the simple methods."""
