@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import subprocess
 import sys
 from pathlib import Path
@@ -57,6 +58,21 @@ def test_examples_run(tmp_path):
     for name, count in printed.items():
         assert int(count) >= 2, name
         assert (tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_survey_is_invented_filled_in_and_checked(tmp_path):
+    script = str(FOLDER / "survey" / "make_survey.py")
+    run(tmp_path, script)
+    with (tmp_path / "answers.csv").open(encoding="utf-8-sig", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 3000
+    assert sum(row["code"] != "" for row in rows) == 200
+    table = tmp_path / "table.csv"
+    head, lines = "respondent,code,source,check", "R0003,,predicted,\nR0004,noise,predicted,x\n"
+    table.write_text(f"{head}\n{lines}", encoding="utf-8")
+    run(tmp_path, script, "--fill", "table.csv")
+    assert "R0003,noise,predicted," in table.read_text(encoding="utf-8-sig")
+    assert "right: 100.0% of 2 all" in run(tmp_path, script, "--check", "table.csv")
 
 
 @pytest.mark.slow

@@ -2,8 +2,10 @@
 
     python make_survey.py
     python make_survey.py --fill to-label.csv
+    python make_survey.py --check results/predictions.csv
 
-The second form writes the true codes into a table of answers to code, as a person would.
+The second form writes the true codes into a table of answers to code, as a person would; the
+third compares predictions with the true codes.
 """
 
 import csv
@@ -93,16 +95,37 @@ def write(path, rows):
         table.writerows(rows)
 
 
-if __name__ == "__main__":
+def read(path):
+    """Read a table."""
+    with open(path, encoding="utf-8-sig", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def check(path, truth):
+    """Print how right predictions are, and the true shares of the codes."""
+    rows = [row for row in read(path) if row["source"] == "predicted"]
+    sure = [row for row in rows if not row["check"]]
+    unsure = [row for row in rows if row["check"]]
+    for name, some in [("all", rows), ("sure", sure), ("to check", unsure)]:
+        right = sum(row["code"] == truth[row["respondent"]] for row in some)
+        print(f"right: {right / max(len(some), 1):.1%} of {len(some)} {name}")
+    codes = [code for code in truth.values() if code]
+    for code in sorted(SHARES):
+        print(f"  {code:16}  {codes.count(code) / len(codes):6.1%}")
+
+
+def main():
+    """Write the survey, fill in a table, or check predictions."""
     rng = random.Random(63)
     rows, new = survey(range(1, 3001), rng), survey(range(3001, 3201), rng)
     truth = {row["respondent"]: row["code"] for row in rows}
     if sys.argv[1:2] == ["--fill"]:
-        with open(sys.argv[2], encoding="utf-8-sig", newline="") as file:
-            asked = list(csv.DictReader(file))
+        asked = read(sys.argv[2])
         for row in asked:
             row["code"] = truth[row["respondent"]]
         write(sys.argv[2], asked)
+    elif sys.argv[1:2] == ["--check"]:
+        check(sys.argv[2], truth)
     else:
         coded = set(rng.sample([name for name in truth if truth[name]], 200))
         for row in rows:
@@ -111,3 +134,7 @@ if __name__ == "__main__":
             del row["code"]
         write("answers.csv", rows)
         write("new_answers.csv", new)
+
+
+if __name__ == "__main__":
+    main()
