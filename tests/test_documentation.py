@@ -200,7 +200,7 @@ def test_readme_and_front_page_agree() -> None:
         return [" ".join(part.split()) for part in [first[0] if first else "", *numbers]]
 
     assert promised(README) == promised(DOCS / "index.md")
-    assert len(promised(README)) == 5
+    assert len(promised(README)) == 6
 
 
 def command_lines() -> list[str]:
