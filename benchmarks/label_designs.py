@@ -87,9 +87,6 @@ def measure(options: Options, amount: str, draw: int, data: str) -> Record:
         "says": model.validation_accuracy_,
         "interval": list(model.validation_interval_),
         "calibration": calibration_error(chance[~known].max(axis=1), guesses[OURS] == truth),
-        "share error": float(
-            np.abs([s.share - t for s, t in zip(shares, of_all, strict=True)]).mean()
-        ),
         "shares held": [bool(s.low <= t <= s.high) for s, t in zip(shares, of_all, strict=True)],
     }
 

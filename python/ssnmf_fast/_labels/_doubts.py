@@ -88,8 +88,8 @@ def doubts(counts: Mapping[Any, int], known: Iterable[Any] = ()) -> Iterator[tup
     for label, count in counts.items():
         key = label_key(label) if 2 * count > total else ""
         if _CODE.fullmatch(key) and (len(alike) > 2 or len(key) > 1):  # 0 and 1 are classes
-            beside = not alike.keys().isdisjoint((f"{int(key) - 1}", f"{int(key) + 1}"))
-            if isinstance(label, str) or not beside:  # integers in a row are classes
+            adjacent = not alike.keys().isdisjoint((f"{int(key) - 1}", f"{int(key) + 1}"))
+            if isinstance(label, str) or not adjacent:  # consecutive integers are classes
                 yield "missing", f"the class {short(label)}, {_OF_MOST}", label
     lists = [text for text in texts if parse_list(text) is not None or _LIST.fullmatch(text)]
     if lists:

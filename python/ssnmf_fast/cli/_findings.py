@@ -31,7 +31,9 @@ from ._outputs import (
     SEPARATOR,
     Results,
     default_out,
+    list_probabilities,
     make_predictions,
+    make_table,
 )
 from ._read import warn
 
@@ -85,7 +87,7 @@ def write_all(fitted: Fitted, out: Results, options: Namespace) -> Report:
     out.write_csv(_PREDICTIONS, *make_predictions(fitted, separator))
     np.save(out.path(_REPRESENTATION), model.representation_)
     if fitted.predicts:
-        out.write_csv(_PROBABILITIES, *make_predictions(fitted, separator, full=True))
+        out.write_csv(_PROBABILITIES, *make_table(fitted.ids, list_probabilities(fitted)))
         out.write_csv(_CODES, _HEADS, map(_cells, report.codes))
         if fitted.groups:
             parts = (
@@ -149,7 +151,7 @@ def make_report(fitted: Fitted, options: Namespace) -> Report:
     if evaluation is None and fitted.guided and labels is not None:
         remarks.append(explain_no_estimate(model, labeled, len(labels.names)))
     if getattr(model, "class_prior", "labels") is None and labels is not None:
-        of_labels = labels.indicators(model.classes_.tolist())[fitted.training].mean(axis=0)
+        of_labels = fitted.indicators[fitted.training].mean(axis=0)
         if np.abs(model.class_prior_ - of_labels).max() > _MOVED:
             what = "classes have other shares among all samples than among the labels"
             remarks.append(f"{what} (see the codes); if you know them, see --class-prior")

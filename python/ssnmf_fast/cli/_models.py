@@ -49,8 +49,7 @@ class Data:
     @cached_property
     def reasons(self) -> list[str]:
         """Why no label can be predicted for a sample; "" if one can."""
-        X = self.X
-        filled = np.diff(X.indptr) if sp.issparse(X) else np.nan_to_num(X).any(axis=1)
+        filled = np.diff(self.X.indptr) if sp.issparse(self.X) else (self.X > 0).any(axis=1)
         if self.texts is None:
             return ["" if known else "no data" for known in filled]
         pairs = zip(self.texts, filled, strict=True)
@@ -204,13 +203,16 @@ class Fitted(Data):
         least = self.sure[0] if self.least is None else self.least
         return rows[self.certainty[rows] < least]
 
+    @cached_property
+    def indicators(self) -> Array:
+        """The labels as indicators of the classes, (n, k)."""
+        labels = self.labels
+        return np.zeros(self.proba.shape) if labels is None else labels.indicators(self.classes)
+
     def shares_of_codes(self, chosen: Any = True) -> list[ClassShare]:
         """Return the share of every code in some samples, or in all, in natural order."""
-        labels = np.zeros(self.proba.shape)
-        if self.labels is not None:
-            labels = self.labels.indicators(self.classes)
         counted = (self.coded | self.known) & chosen
-        parts = labels, self.known, self.proba, self.guesses, counted
+        parts = self.indicators, self.known, self.proba, self.guesses, counted
         rows = {one.name: one for one in shares_of_classes(self.model, *parts)}
         return [rows[name] for name in sort_naturally(self.classes)]
 
@@ -235,7 +237,7 @@ class Fitted(Data):
             return None
         truth = np.array([names[0] if names else "" for names in labels.each])
         if getattr(model, "multilabel_", False):
-            truth = labels.indicators(self.classes).astype(np.int64)
+            truth = self.indicators.astype(np.int64)
         predicted = self.predicted, self.proba
         return evaluate(model, self.scaled, truth, labels.known, self.held_out, *predicted)
 

@@ -284,14 +284,9 @@ def make_table(ids: Ids | None, columns: Columns) -> tuple[list[str], Rows]:
 
 
 def make_predictions(
-    fitted: Fitted, separator: str, *, new: bool = False, explain: bool = False, full: bool = False
+    fitted: Fitted, separator: str, *, new: bool = False, explain: bool = False
 ) -> tuple[list[str], Rows]:
-    """Return a table of the labels of every sample, and the predictions of a model.
-
-    The `full` one has the probabilities of all classes instead, as `new` samples have, too.
-    """
-    if full:
-        return make_table(fitted.ids, _list_probabilities(fitted))
+    """Return a table of the labels of every sample, and the predictions of a model."""
     texts, labels, columns = fitted.texts, fitted.labels, Columns()
     if texts is not None:
         columns.append(("text", [*map(shorten, texts)]))
@@ -314,7 +309,7 @@ def make_predictions(
             columns.append(("check", checks))
     if any(fitted.reasons):
         columns.append(("reason", fitted.reasons))
-    columns += _list_probabilities(fitted) if new and fitted.predicts else []
+    columns += list_probabilities(fitted) if new and fitted.predicts else []
     if explain:
         explanation = fitted.model.explain(fitted.X)
         if fitted.terms is not None:
@@ -340,7 +335,7 @@ def make_predictions(
     return make_table(fitted.ids, columns)
 
 
-def _list_probabilities(fitted: Fitted) -> Columns:
+def list_probabilities(fitted: Fitted) -> Columns:
     """Return a column for every class, in natural order; none for a sample with a reason."""
     values = fitted.proba.round(_PROBABILITY_DIGITS).astype(object)
     values[np.array(fitted.reasons) != ""] = None

@@ -58,15 +58,14 @@ def run(options: Namespace) -> dict[str, Any]:
         noted = notes.get("id")  # as in the fit
         name = options.id or (noted if noted in [*table.frame] else None)
         ids = find_ids(table, name, options.text or vectorizer.column)
-        fitted = Fitted(model=model, X=X, ids=ids, terms=vectorizer.terms, texts=texts)
+        known: dict[str, Any] = {"ids": ids, "terms": vectorizer.terms, "texts": texts}
     else:
         refuse(options, ("id", "text"), f"names a column of a table; {data} is a matrix")
-        X = read_matrix(data)
-        fitted = Fitted(model=model, X=X)
+        X, known = read_matrix(data), {}
+    fitted = Fitted(model=model, X=X, least=notes.get("least"), **known)
     fitted.warn_of_reasons("nothing is predicted for them")
     if not fitted.predicts:
         refuse(options, ("explain",), f"needs a model that predicts labels; not {path}")
-    fitted = replace(fitted, least=notes.get("least"))
     separator = str(notes.get("label_separator", SEPARATOR))
     out.write(*make_predictions(fitted, separator, new=True, explain=options.explain))
     count = int(fitted.X.shape[0])

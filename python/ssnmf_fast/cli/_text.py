@@ -51,6 +51,7 @@ _LANGUAGES = dict(
     )
 )
 _SOME = 0.05  # share of the texts
+_LONGEST = 40  # characters of a text that may stand for no answer
 
 
 class Vectorizer(NamedTuple):
@@ -159,7 +160,7 @@ def read_texts(table: Table, column: str, *, keep_markup: bool) -> list[str]:
     """Return the texts of a column in the form NFC of Unicode; "" for none, such as "n/a"."""
     texts = ["" if value is None else str(value) for value in table.column(column)]
     texts = [str(nfc(text if keep_markup else strip_markup(text))) for text in texts]
-    return ["" if len(text) < 40 and means_missing(text) else text for text in texts]
+    return ["" if len(text) < _LONGEST and means_missing(text) else text for text in texts]
 
 
 def find_ids(table: Table, name: str | None, *others: str | None) -> tuple[str, list[Any]] | None:

@@ -30,7 +30,7 @@ _SMALLEST_WEIGHT = 0.01  # of a member that is kept
 _AS_MANY = 150  # hidden labels that correct an estimate by probabilities by one half
 _LEARNING = 0.1  # power of the number of labels with which errors fall
 _TEMPERED = np.geomspace(0.3, 1.0, 25)  # factors of slopes
-_INDEPENDENT = 0.75  # share of validated samples that count, as the fits of folds share labels
+INDEPENDENT = 0.75  # share of validated samples that count, as the fits of folds share labels
 _FEW_POSITIVE = 10.0  # positive samples at which a label's threshold counts as much as the common
 _SLOPES = (0.2, 1.5)  # of a calibration; validation of few labels may look too good
 # Variances of the change of class shares, relative to those of the labels, and their probabilities.
@@ -194,7 +194,7 @@ class Validation:
             error = np.average(old.max(axis=1) - right, weights=counted)
             wrong += equal / (equal + _AS_MANY) * error
             accuracy = 1 - min(max(float(wrong), 0.0), 1.0) * seen**_LEARNING
-        count = max(1, round(_INDEPENDENT * equal))
+        count = max(1, round(INDEPENDENT * equal))
         wilson = binomtest(round(accuracy * count), count).proportion_ci(method="wilson")
         # At best the error rate falls with the root of the number of labels.
         return accuracy, float(wilson.low), float(1 - (1 - wilson.high) * np.sqrt(seen))
@@ -310,7 +310,7 @@ def estimate_shares(
     means = known @ chances[:m], new @ chances[m:]
     chances -= np.repeat(means, (m, len(new)), axis=0)
     pooled = np.cov(chances.T, aweights=np.concatenate([m * known, len(new) * new]), ddof=0)
-    variance = known @ known / _INDEPENDENT + new @ new
+    variance = known @ known / INDEPENDENT + new @ new
     squares, axes = np.linalg.eigh(variance * pooled)
     kept = squares > 1e-3 * squares[-1]
     whiten = (axes[:, kept] / np.sqrt(squares[kept])).T

@@ -22,10 +22,11 @@ _NAMES = {
     LARGEST: "always the largest class",
 }
 _MOST_ENTRIES = 10_000_000  # of the training samples; LinearSVC takes minutes for more
-_LEVEL, _QUANTILE = 0.95, 1.96  # of the intervals; quantile of the normal distribution for it
+_LEVEL, QUANTILE = 0.95, 1.96  # of the intervals; quantile of the normal distribution for it
 _RESAMPLES = 500
 _CAUTION, _FEWEST = 0.5, 10  # standard errors above a target accuracy; samples that show it
 _MISSED, _SHOWN = "classes never predicted correctly", 5
+NONE_SURE: tuple[float, Score | None] = 2.0, None  # no probability is as large
 _AVERAGES = "micro", "macro"
 _OF_NEW = (
     "The accuracy of the model is that expected for new samples. If class shares are estimated, "
@@ -63,9 +64,6 @@ class Score(NamedTuple):
     value: float
     low: float
     high: float
-
-
-NONE_SURE: tuple[float, Score | None] = 2.0, None  # no probability is as large
 
 
 def format_score(value: float) -> str:
@@ -107,7 +105,7 @@ def _score_f(truth: Array, predicted: Array, average: str) -> Score:
     resampled = np.clip(resampled + value - resampled.mean(), 0, 1)
     low, high = np.quantile(resampled, [(1 - _LEVEL) / 2, (1 + _LEVEL) / 2])
     # Resamples of a perfect score are all perfect: at 0 and 1 the ends are Wilson's.
-    part = n / (n + _QUANTILE**2)
+    part = n / (n + QUANTILE**2)
     return Score(value, min(float(low), value * part), max(float(high), 1 - (1 - value) * part))
 
 

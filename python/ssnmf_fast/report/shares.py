@@ -7,9 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._common.arrays import Array
-
-_QUANTILE = 1.96  # of the normal distribution, for 95 %
-_INDEPENDENT = 0.75  # share of validated samples that count, as the fits of folds share labels
+from ..estimators._committee import INDEPENDENT
+from .evaluation import QUANTILE
 
 
 class ClassShare(NamedTuple):
@@ -49,11 +48,11 @@ def shares_of_classes(
         weight /= weight.sum()
         errors = labels[hidden] - model.validation_proba_[hidden]
         mean = weight @ errors
-        variance = weight**2 @ (errors - mean) ** 2 / _INDEPENDENT + moved**2
+        variance = weight**2 @ (errors - mean) ** 2 / INDEPENDENT + moved**2
         variance += (weight @ weight) ** 2  # one sample more or less, for rare classes
         variance = part**2 * variance + (proba[new] * (1 - proba[new])).sum(axis=0)
         sums = sums + part * mean
-        ends = sums + _QUANTILE * np.sqrt(variance) * np.array([[-1], [1]])
+        ends = sums + QUANTILE * np.sqrt(variance) * np.array([[-1], [1]])
     shares, (low, high) = np.clip(sums / total, 0, 1), np.clip(ends / total, 0, 1)
     counts = labels[old].sum(axis=0), predicted[new].sum(axis=0)
     rows = zip(map(str, model.classes_), *counts, shares, low, high, strict=True)
