@@ -99,8 +99,9 @@ def row_of(records: list[Record]) -> list[str]:
         means = [{m: np.mean([r[kind][m] for r in own]) for m in own[0][kind]} for own in cells]
         best = [max(value for m, value in by.items() if m != OURS) for by in means]
         gaps = [100 * (by[OURS] - top) for by, top in zip(means, best, strict=True)]
-        row += [f"{100 * np.mean([by[OURS] for by in means]):.1f}", f"{100 * np.mean(best):.1f}"]
-        row += [f"{np.mean(gaps):+.1f}", *([f"{min(gaps):+.1f}"] if len(gaps) > 1 else [])]
+        ours = 100 * np.mean([by[OURS] for by in means])
+        row.append(f"{ours:.1f} / {100 * np.mean(best):.1f}")
+        row += [f"{min(gaps):+.1f}"] if kind == "accuracy" else []
     said = [r for r in records if np.isfinite(r["says"])]
     true = [r["accuracy"][OURS] for r in said]
     off = [abs(r["says"] - t) for r, t in zip(said, true, strict=True)]
@@ -113,18 +114,17 @@ def row_of(records: list[Record]) -> list[str]:
 
 
 def report(records: list[Record], options: Options) -> str:
-    end = ["off by", "covered", "calibration", "shares covered"]
-    four = [f"{kind}{what}" for kind in ("", "F: ") for what in ("ours", "best", "lead", "worst")]
+    heads = ["accuracy", "worst lead", "macro F", "off by", "covered", "ECE", "shares"]
     records = [{**r, "design": r["amount"].split()[0], "": "all"} for r in records]
     lines = []
     for name in ("amount", "design", ""):
         groups = grouped(records, name).items()
         rows = [[place, str(len(own)), *row_of(own)] for place, own in groups]
-        lines += [markdown([name, "cases", *four, *end], rows), ""]
+        lines += [markdown([name, "cases", *heads], rows), ""]
     cells = sorted(grouped(records, "data", "amount").items())
-    three = [one for one in four if not one.endswith("worst")]
+    heads[1] = "lead"
     rows = [[*place, str(own[0]["classes"]), *row_of(own)] for place, own in cells]
-    lines += [markdown(["data", "labels", "classes", *three, *end], rows)]
+    lines += [markdown(["data", "labels", "classes", *heads], rows)]
     return "\n".join(lines)
 
 
