@@ -135,8 +135,8 @@ def test_a_plain_import_loads_what_functions_need():
     assert "ssnmf_fast._backend.reference" not in loaded
 
 
-def test_the_page_for_contributors_has_the_same_parts() -> None:
-    page = Path(__file__).parents[1] / "docs" / "developer" / "contributing.md"
+def test_the_page_of_the_design_has_the_same_rooms() -> None:
+    page = Path(__file__).parents[1] / "docs" / "developer" / "design.md"
     if not page.exists():
         pytest.skip("away from the source tree")
     rows = re.findall(r"^\| ([a-z ]+) \| `([\w ]+)` \|", page.read_text("utf-8"), re.MULTILINE)
