@@ -1,0 +1,150 @@
+"""What updates each factor: the only place where a rule, the losses and the weights decide it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal, TypeAlias
+
+from .._common.arrays import Solver
+from .majorizer import Rule
+from .penalties import NONE, Penalties
+from .relations import Relation, TermView, views_of
+
+Update: TypeAlias = Literal["descent", "entries", "multiply"]
+
+DEFAULT_TOL = 1e-4
+RELAXATION = 0.9  # of multiplicative steps: more does not help, and 1 might not converge
+_FIRST_STEP, _FIRST_STEP_BY_ENTRIES = 0.25, 0.5  # of the momentum
+_MOST_FACE_STEPS = 16  # of conjugate gradients, before the last sweep
+_SHARE_OF_STEPS = 1 / 3  # of the arithmetic of a product with the data
+_NAMES = {
+    "descent": "coordinate descent",
+    "entries": "coordinate descent by entries",
+    "multiply": "multiplicative steps",
+}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What updates the factors of a fit.
+
+    Attributes
+    ----------
+    by_factor : mapping of str to str
+        "descent": coordinate descent with curvatures; "entries": coordinate descent on the loss
+        itself, which reads the data entry by entry; "multiply": multiplicative steps.
+    rule : {"mm", "mu"}
+        Rule of multiplicative steps.
+    relaxation : float
+        From 0 to 1, how far these go beyond the minimum.
+    momentum : float
+        First step of the momentum (Ang and Gillis 2019); 0 without.
+    positive : bool
+        Whether extrapolated factors stay positive.
+    face_steps : mapping of str to int
+        Steps of conjugate gradients between sweeps of the descent, by factor.
+    balances : bool
+        Whether scales of components are balanced between checks.
+    later : Plan, optional
+        The plan after the first check of the objective.
+    """
+
+    by_factor: Mapping[str, Update]
+    rule: Rule = "mm"
+    relaxation: float = 0.0
+    momentum: float = 0.0
+    positive: bool = False
+    face_steps: Mapping[str, int] = field(default_factory=dict)
+    balances: bool = False
+    later: Plan | None = None
+
+    def curved(self, name: str) -> bool:
+        """Whether a factor is updated with curvatures, not with N."""
+        return self.by_factor[name] == "descent"
+
+    def __str__(self) -> str:
+        parts = []
+        for update, words in _NAMES.items():
+            if names := [name for name, each in self.by_factor.items() if each == update]:
+                if update == "multiply":
+                    words += f" ({self.rule}{', over-relaxed' * (self.relaxation > 0)})"
+                parts.append(f"{', '.join(names)}: {words}")
+        if steps := [f"{count} for {name}" for name, count in self.face_steps.items() if count]:
+            parts.append(f"conjugate gradients: {', '.join(steps)}")
+        parts += ["momentum"] * (self.momentum > 0)
+        parts += [] if self.later is None else [f"after the first check {self.later}"]
+        return "; ".join(parts)
+
+
+def plan(
+    relations: Sequence[Relation],
+    penalties: Mapping[str, Penalties],
+    rule: Solver,
+    tol: float = DEFAULT_TOL,
+    *,
+    rank: int = 1,
+    whole: bool = True,
+) -> Plan:
+    """Return what updates the factors of these relations, which are `rank` columns wide.
+
+    If other rows of the data are elsewhere, the problem is not `whole`: coordinate descent then
+    needs one Gram matrix for all of them.
+    """
+    names = dict.fromkeys(name for relation in relations for name in relation.names)
+    views = {name: views_of(relations, name) for name in names}
+    # Curvatures of single rows, and steps by entries, are only used for one data matrix.
+    single = whole and len(relations) == 1
+    entries = {
+        n: single and _by_entries(view, penalties.get(n, NONE)) for n, (view, *_) in views.items()
+    }
+    curved = all(
+        r.map is None
+        and r.term.loss.quadratic
+        and (r.term.gram or (single and r.term.form.lists_few))
+        for r in relations
+    )
+    # Only without labels, where minima are equally good.
+    alone = curved and sum(r.coefficient > 0 for r in relations) == 1
+
+    def updates(descends: Mapping[str, bool]) -> dict[str, Update]:
+        how: dict[bool, Update] = {True: "entries", False: "descent"}
+        return {n: how[entries[n]] if descends[n] else "multiply" for n in names}
+
+    by_descent = Plan(
+        updates({n: entries[n] or all(_curved(v, whole) for v in views[n]) for n in names}),
+        face_steps={n: _face_steps(views[n], rank) for n in names} if alone else {},
+        balances=True,
+    )
+    if rule == "hals":
+        return by_descent
+    if rule != "auto":
+        return Plan(updates(dict.fromkeys(names, False)), rule)
+    if curved:
+        momentum = _FIRST_STEP if alone else 0.0
+        return replace(by_descent, by_factor=updates(dict.fromkeys(names, True)), momentum=momentum)
+    later = None
+    if tol < DEFAULT_TOL and all(entries.values()):
+        later = replace(by_descent, momentum=_FIRST_STEP_BY_ENTRIES, positive=True)
+    found = Plan(updates(dict.fromkeys(names, False)), relaxation=RELAXATION, balances=True)
+    return replace(found, later=later)
+
+
+def _by_entries(view: TermView, penalties: Penalties) -> bool:
+    """Whether coordinate descent may use the loss itself, entry by entry."""
+    entries = view.term.entries
+    sparse = entries.sparse and not entries.by_factors and not view.mapped
+    return view.term.loss.descends and sparse and all(each.linear for each in penalties.listed)
+
+
+def _curved(view: TermView, whole: bool) -> bool:
+    """Whether a term has a curvature: of each row, or one Gram matrix."""
+    term = view.term
+    return not view.mapped and term.loss.quadratic and (term.form.curved if whole else term.gram)
+
+
+def _face_steps(views: Sequence[TermView], rank: int) -> int:
+    """Return a number whose cost is a share of that of a product with the data."""
+    lengths = sum(view.term.row_lengths[0] for view in views if view.term.row_lengths)
+    padded = -(-rank // 8) * 8  # as in the compiled kernels
+    return min(int(_SHARE_OF_STEPS * lengths / padded), _MOST_FACE_STEPS)
