@@ -67,6 +67,11 @@ class ProgressBar:
                 self.close()
         return False
 
+    def begin(self, plan: Plan) -> None:
+        """Show what updates the factors."""
+        if self._lines:
+            print(f"{self._label}: {plan}", file=sys.stderr, flush=True)
+
     def end(self, residual: float) -> None:
         """Show the residual of the optimality conditions."""
         self.close()
@@ -284,6 +289,8 @@ class FitLoop:
         steps = steps_of(model, plan)
         with verbose_progress(self.verbose, self.max_iter) as progress:
             observers = [observer for observer in (self.callback, progress) if observer is not None]
+            if progress is not None and plan is not None:
+                progress.begin(plan)
             first = before = steps.objective()
             reached = max(abs(first - unreached), _ROUNDING * abs(first))
             most = 0 if run.observe(0, first, current, observers) else self.max_iter
