@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
+from math import isfinite
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -402,7 +403,9 @@ def require_finite(results: Mapping[str, Any], hint: str = HINT) -> None:
         array = isinstance(entries, np.ndarray) and entries.dtype.kind == "f" and entries.size
         if not (array or isinstance(entries, float)):
             continue
-        if not (np.isfinite(np.min(entries)) and np.isfinite(np.max(entries))):  # no array of bools
+        if not (
+            isfinite(entries.min()) and isfinite(entries.max()) if array else isfinite(entries)
+        ):
             kind = f"{value.dtype}" if hasattr(value, "dtype") else "float64"
             what = f"NaN or infinity: numbers are outside of the range of {kind}"
             raise ValueError(f"{name} would hold {what}. {hint}")

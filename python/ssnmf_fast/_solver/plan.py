@@ -9,7 +9,8 @@ from typing import Literal, TypeAlias
 from .._common.arrays import Solver
 from .majorizer import Rule
 from .penalties import NONE, Penalties
-from .relations import Relation, TermView, views_of
+from .relations import Relation
+from .terms import Term
 
 Update: TypeAlias = Literal["descent", "entries", "multiply"]
 
@@ -91,13 +92,17 @@ def plan(
     If other rows of the data are elsewhere, the problem is not `whole`: coordinate descent then
     needs one Gram matrix for all of them.
     """
-    names = dict.fromkeys(name for relation in relations for name in relation.names)
-    views = {name: views_of(relations, name) for name in names}
+    terms: dict[str, list[Term]] = {name: [] for r in relations for name in r.names}
+    for relation in relations:
+        for position, name in enumerate(relation.names):
+            terms[name].append(relation.term.view(position))
     # Curvatures of single rows, and steps by entries, are only used for one data matrix.
-    single = whole and len(relations) == 1
+    single = whole and len(relations) == 1 and relations[0].map is None
     entries = {
-        n: single and _by_entries(view, penalties.get(n, NONE)) for n, (view, *_) in views.items()
+        name: single and _by_entries(of_factor[0], penalties.get(name, NONE))
+        for name, of_factor in terms.items()
     }
+    mapped = {name for r in relations if r.map is not None for name in r.names}
     curved = all(
         r.map is None
         and r.term.loss.quadratic
@@ -109,42 +114,45 @@ def plan(
 
     def updates(descends: Mapping[str, bool]) -> dict[str, Update]:
         how: dict[bool, Update] = {True: "entries", False: "descent"}
-        return {n: how[entries[n]] if descends[n] else "multiply" for n in names}
+        return {name: how[entries[name]] if descends[name] else "multiply" for name in terms}
 
     by_descent = Plan(
-        updates({n: entries[n] or all(_curved(v, whole) for v in views[n]) for n in names}),
-        face_steps={n: _face_steps(views[n], rank) for n in names} if alone else {},
+        updates(
+            {
+                name: entries[name] or (name not in mapped and all(_curved(t, whole) for t in each))
+                for name, each in terms.items()
+            }
+        ),
+        face_steps={name: _face_steps(each, rank) for name, each in terms.items()} if alone else {},
         balances=True,
     )
     if rule == "hals":
         return by_descent
     if rule != "auto":
-        return Plan(updates(dict.fromkeys(names, False)), rule)
+        return Plan(updates(dict.fromkeys(terms, False)), rule)
     if curved:
         momentum = _FIRST_STEP if alone else 0.0
-        return replace(by_descent, by_factor=updates(dict.fromkeys(names, True)), momentum=momentum)
+        return replace(by_descent, by_factor=updates(dict.fromkeys(terms, True)), momentum=momentum)
     later = None
     if tol < DEFAULT_TOL and all(entries.values()):
         later = replace(by_descent, momentum=_FIRST_STEP_BY_ENTRIES, positive=True)
-    found = Plan(updates(dict.fromkeys(names, False)), relaxation=RELAXATION, balances=True)
+    found = Plan(updates(dict.fromkeys(terms, False)), relaxation=RELAXATION, balances=True)
     return replace(found, later=later)
 
 
-def _by_entries(view: TermView, penalties: Penalties) -> bool:
+def _by_entries(term: Term, penalties: Penalties) -> bool:
     """Whether coordinate descent may use the loss itself, entry by entry."""
-    entries = view.term.entries
-    sparse = entries.sparse and not entries.by_factors and not view.mapped
-    return view.term.loss.descends and sparse and all(each.linear for each in penalties.listed)
+    sparse = term.entries.sparse and not term.entries.by_factors
+    return term.loss.descends and sparse and all(each.linear for each in penalties.listed)
 
 
-def _curved(view: TermView, whole: bool) -> bool:
+def _curved(term: Term, whole: bool) -> bool:
     """Whether a term has a curvature: of each row, or one Gram matrix."""
-    term = view.term
-    return not view.mapped and term.loss.quadratic and (term.form.curved if whole else term.gram)
+    return term.loss.quadratic and (term.form.curved if whole else term.gram)
 
 
-def _face_steps(views: Sequence[TermView], rank: int) -> int:
+def _face_steps(terms: Sequence[Term], rank: int) -> int:
     """Return a number whose cost is a share of that of a product with the data."""
-    lengths = sum(view.term.row_lengths[0] for view in views if view.term.row_lengths)
+    lengths = sum(term.row_lengths[0] for term in terms if term.row_lengths)
     padded = -(-rank // 8) * 8  # as in the compiled kernels
     return min(int(_SHARE_OF_STEPS * lengths / padded), _MOST_FACE_STEPS)

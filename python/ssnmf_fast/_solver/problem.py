@@ -14,7 +14,7 @@ from .._data.entries import Target
 from .majorizer import Bound, Kind, Majorizer
 from .penalties import NONE, VANISHING, Penalties, value_of
 from .plan import DEFAULT_TOL, Plan, Update, plan
-from .relations import Images, Relation, TermView, unreached, value, views_of
+from .relations import Images, Relation, TermView, unreached, value
 from .terms import kind_of
 
 Views: TypeAlias = Sequence[TermView] | None
@@ -48,6 +48,7 @@ class LastRows:
     is_stored: bool = False  # whether the workspace of its kind holds P
     product: float | None = None  # <P, F>, instead of P
     squares: tuple[float, float] | None = None  # see `Problem.squares`
+    gram: Array | None = None  # of the other factor, if there is one term
     value: float | None = None  # of the terms
     ready: Mapping[str, Majorizer] = field(default_factory=dict)  # of other factors
 
@@ -89,7 +90,8 @@ class Problem:
     def views(self, name: str) -> list[TermView]:
         """Return the terms that contain a factor, viewed from it."""
         if name not in self._views:
-            views = views_of(self.relations, name)
+            meet = [r for r in self.relations if name in r.names]
+            views = [r.view(name) for r in sorted(meet, key=lambda r: r.names[0] != name)]
             # A common coefficient does not change updates; without it, B is fitted for lambda = 0.
             if len(views) == 1 and name not in self.penalties:
                 views = [views[0]._replace(coefficient=1.0)]
@@ -115,7 +117,7 @@ class Problem:
 
     def _objective_from_P(self, last: LastRows) -> tuple[float, float]:
         """Return |Z|^2 - 2 <P, F> + <N, F> and |Z|^2, summed over the terms."""
-        below, constant = last.squares or self.squares()
+        below, constant = last.squares or self.squares(last.gram)
         # `views` leaves out the coefficient of a single relation.
         alone = len(self.relations) == 1 and self.rows not in self.penalties
         scale = self.relations[0].coefficient if alone else 1.0
@@ -124,13 +126,18 @@ class Problem:
     def _cancels(self, total: float, constant: float) -> bool:
         return total <= _CANCELS[self.factors[self.rows].dtype] * constant
 
-    def squares(self) -> tuple[float, float]:
-        """Return the weighted squares of the model and of the data, summed over the terms."""
+    def squares(self, gram: Array | None = None) -> tuple[float, float]:
+        """Return the weighted squares of the model and of the data, summed over the terms.
+
+        A Gram matrix of the other factor saves its computation.
+        """
         F = self.factors[self.rows]
         constant = below = 0.0
         for view in self.views(self.rows):
             size = view.coefficient * view.term.loss.slope / 2
-            below += size * view.term.form.squares(F, view.G(self._images))
+            below += size * view.term.form.squares(
+                F, view.G(self._images), gram if size == 1 else None
+            )
             constant += view.coefficient * view.term.constant
         return below, constant
 
@@ -184,7 +191,7 @@ class Problem:
             P, N = (aligned_zeros(longest.shape, longest.dtype) for _ in range(2))
             self._workspaces[kind] = P, N
         P, N = self._workspaces[kind]
-        one_row = all(view.one_row for view in views if kind_of(view.term.loss) == kind)
+        one_row = all(v.one_row for v in views if kind_of(v.term.loss) == kind)
         return P[:n_rows], N[: 1 if one_row else n_rows]
 
     def pulls(self, name: str, last: LastRows | None = None) -> tuple[Array, Array, float]:
@@ -193,7 +200,7 @@ class Problem:
         return self.majorizer(name, "multiply", last).pulls(F, self._bounds(name))
 
     def _bounds(self, name: str) -> list[Bound]:
-        return self.penalties.get(name, NONE).bounds(self.factors[name])
+        return self.penalties[name].bounds(self.factors[name]) if name in self.penalties else []
 
     def update(self, name: str, plan: Plan, last: LastRows | None = None) -> LastRows:
         """Update a factor by the plan; return what is known if it is that of the rows."""
@@ -217,6 +224,7 @@ class Problem:
         update, is_rows, value = plan.by_factor[name], name == self.rows, None
         P = majorizer.P if is_rows and self._keeps_P and majorizer.pairs else None
         is_stored = P is not None and len(majorizer.pairs) == 1
+        gram = majorizer.gram if P is not None and len(self.relations) == 1 else None
         if bounds:
             majorizer = majorizer.penalized(F, bounds)
         if update == "entries":
@@ -232,7 +240,7 @@ class Problem:
             if before is not None:
                 np.copyto(F, before, where=~mask_of(self.support[name], F.shape[1]))
         self._images.forget(name)
-        return LastRows(P, is_stored, value=value)
+        return LastRows(P, is_stored, value=value, gram=gram)
 
     def row_majorizers(
         self,
@@ -259,7 +267,9 @@ class Problem:
     def twin(self, last: LastRows | None = None) -> Problem:
         """Return a problem with its own memory, or that of this one after the `last` update."""
         workspaces = None if last is None else self._workspaces
-        return Problem(self.factors, self.relations, self.support, workspaces, self.penalties)
+        found = Problem(self.factors, self.relations, self.support, workspaces, self.penalties)
+        found._views = self._views
+        return found
 
     def forget(self) -> None:
         """Forget the images of factors that have changed."""
@@ -349,6 +359,8 @@ def drifts(relations: Sequence[Relation], largest_of: Callable[[str], Array]) ->
     sides = np.array([largest[name] for name in first])
     if len(first) == 2:  # labels of the rows are on the side of the columns
         sides[1] = np.max([sides[1], *(largest[k] for near, k in rest if near == first[0])], axis=0)
+    if (sides.max(axis=0) <= 2.0 ** (_DRIFT - 1) * sides.min(axis=0)).all():
+        return {}
     logs = np.log2(np.where(sides > 0, sides, 1.0))
     shifts = np.rint(logs.mean(axis=0) - logs).astype(np.int64)
     shifts[-1] = -shifts[:-1].sum(axis=0)

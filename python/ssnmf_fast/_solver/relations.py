@@ -124,12 +124,6 @@ class TermView(NamedTuple):
         return products if self.term.entries.by_factors else products[:]
 
 
-def views_of(relations: Sequence[Relation], name: str) -> list[TermView]:
-    """Return the terms that contain a factor, viewed from it, first those of its rows."""
-    meet = [relation for relation in relations if name in relation.names]
-    return [r.view(name) for r in sorted(meet, key=lambda r: r.names[0] != name)]
-
-
 def value(relations: Sequence[Relation], factors: Factors, images: Images | None = None) -> float:
     images = images or Images(factors)
     return sum(r.coefficient * r.term.value(*r.pair(images)) for r in relations if r.coefficient)
