@@ -130,7 +130,7 @@ class Separable(WeightForm):
 
     def view(self, position: int) -> Separable:
         rest = self.vectors[:position] + self.vectors[position + 1 :]
-        return replace(self, vectors=(self.vectors[position], *rest))
+        return Separable((self.vectors[position], *rest), self.threads)
 
     def part(self, rows: slice) -> Separable:
         return self if self.rows is None else self.with_rows(self.rows[rows])

@@ -181,9 +181,10 @@ class Alternation(Steps):
         self.problem, self._plan = problem, plan
 
     def iterate(self, iteration: int) -> None:
-        for name in self.problem.others:
-            self.problem.update(name, self._plan, self.last)
-        self.last = self.problem.update_rows(self._plan)
+        problem, plan = self.problem, self._plan
+        for name in problem.others:
+            problem.apply(name, problem.majorizer(name, plan.by_factor[name], self.last), plan)
+        self.last = problem.update_rows(plan)
 
     def settle(self) -> None:
         if self._plan.balances and self.problem.balance():
@@ -219,15 +220,15 @@ class Extrapolation(Steps):
     def iterate(self, iteration: int) -> None:
         """Update every factor once, without raising the objective."""
         problem, before, rows = self.problem, self._before, self.problem.rows
-        positive = self._plan.positive
+        plan, positive = self._plan, self._plan.positive
         accepted = {name: problem.factors[name].copy() for name in problem.others}
         step = self._step if self._momentum else 0.0
         problem.extrapolate(rows, before[rows], step, positive)
         for name in problem.others:
-            problem.update(name, self._plan, self.last)
+            problem.apply(name, problem.majorizer(name, plan.by_factor[name], self.last), plan)
             problem.extrapolate(name, before[name], step, positive)
         onward = min(self._largest, _GROWTH * self._step)
-        self.last = problem.update_rows(self._plan, Momentum(before[rows], onward, positive))
+        self.last = problem.update_rows(plan, Momentum(before[rows], onward, positive))
         value = problem.objective(self.last)
         if value > self._value:
             problem.restore({**accepted, rows: before[rows]})

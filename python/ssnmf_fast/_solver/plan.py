@@ -136,8 +136,8 @@ def plan(
     later = None
     if tol < DEFAULT_TOL and all(entries.values()):
         later = replace(by_descent, momentum=_FIRST_STEP_BY_ENTRIES, positive=True)
-    found = Plan(updates(dict.fromkeys(terms, False)), relaxation=RELAXATION, balances=True)
-    return replace(found, later=later)
+    multiply = updates(dict.fromkeys(terms, False))
+    return Plan(multiply, relaxation=RELAXATION, balances=True, later=later)
 
 
 def _by_entries(term: Term, penalties: Penalties) -> bool:

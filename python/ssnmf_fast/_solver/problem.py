@@ -202,10 +202,6 @@ class Problem:
     def _bounds(self, name: str) -> list[Bound]:
         return self.penalties[name].bounds(self.factors[name]) if name in self.penalties else []
 
-    def update(self, name: str, plan: Plan, last: LastRows | None = None) -> LastRows:
-        """Update a factor by the plan; return what is known if it is that of the rows."""
-        return self.apply(name, self.majorizer(name, plan.by_factor[name], last), plan)
-
     def update_rows(
         self, plan: Plan, momentum: Momentum | None = None, last: LastRows | None = None
     ) -> LastRows:
@@ -213,7 +209,8 @@ class Problem:
 
         After a `last` update of the rows alone, its P is not computed again.
         """
-        return self.update(self.rows, plan, last)
+        majorizer = self.majorizer(self.rows, plan.by_factor[self.rows], last)
+        return self.apply(self.rows, majorizer, plan)
 
     def apply(
         self, name: str, majorizer: Majorizer, plan: Plan, bounds: Sequence[Bound] | None = None
