@@ -18,6 +18,7 @@ L1 or L2, unless all components are given in one of the factors.
 
 from __future__ import annotations
 
-from ._solver.penalties import L1, L2, Bound, Graph, Orthogonal, Penalty, Temporal
+from ._solver.majorizer import Bound
+from ._solver.penalties import L1, L2, Graph, Orthogonal, Penalty, Temporal
 
 __all__ = ["L1", "L2", "Bound", "Graph", "Orthogonal", "Penalty", "Temporal"]

@@ -68,7 +68,7 @@ def test_five_calls_from_factorize_to_a_pass(passes, form, loss):
     options = {"loss": loss, "init": "random", "random_state": 0, "max_iter": 3}
     sf.factorize(FORMS[form](), n_components=3, solver="mm", **options)
     stack = next(stack for stack in passes if "iterate" in stack)
-    assert stack == ["factorize", "fit", "run", "iterate", "statistics", "power"]
+    assert stack == ["factorize", "fit", "run", "iterate", "majorizer", "power"]
 
 
 @pytest.mark.slow

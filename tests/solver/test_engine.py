@@ -56,14 +56,14 @@ def test_separable_weights_make_no_array_as_large_as_X(loss, columns):
 def test_a_constant_pull_is_one_row(monkeypatch, weights, rows):
     """N of the divergence, for S and for A, where all of its rows are the same."""
     seen = {}
-    statistics = problem.Problem.statistics
+    majorizer = problem.Problem.majorizer
 
-    def watched(self, name, curvature):
-        result = statistics(self, name, curvature)
-        seen[name] = [len(N) for _, N in result.sums.values()]
-        return result
+    def watched(self, name, *given):
+        found = majorizer(self, name, *given)
+        seen[name] = [len(N) for _, N in found.pairs.values()]
+        return found
 
-    monkeypatch.setattr(problem.Problem, "statistics", watched)
+    monkeypatch.setattr(problem.Problem, "majorizer", watched)
     options = {"loss": "kullback-leibler", "init": "random", "random_state": 0}
     sf.factorize(X, n_components=3, X_weights=weights, max_iter=2, **options)
     assert seen == {"S": [rows[0]], "A": [rows[1]]}

@@ -24,9 +24,11 @@ class Terminal(io.StringIO):
 def written(text: str, label: str, value: str) -> list[tuple[str, float]]:
     """Return iteration and value of every line; every line must have the form.
 
-    A fit ends with a line of its residual.
+    A fit begins with a line of its plan, and ends with one of its residual.
     """
     if label == "fit":
+        first, _, text = text.partition("\n")
+        assert first == "fit: S, A: coordinate descent; conjugate gradients: 1 for A; momentum"
         text, _, last = text.rstrip("\n").rpartition("\n")
         assert re.fullmatch(r"fit: residual of the optimality conditions \d\.\de[-+]\d\d", last)
     form = re.compile(rf"{label}: iteration (\S+), {value} (\S+), \d+\.\d s")

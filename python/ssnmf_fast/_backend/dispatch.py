@@ -200,7 +200,7 @@ def aligned_zeros(shape: tuple[int, int], dtype: npt.DTypeLike) -> Array:
     dtype = np.dtype(dtype)
     n_bytes = shape[0] * shape[1] * dtype.itemsize
     buffer = np.zeros(n_bytes + _CACHE_LINE, dtype=np.uint8)
-    offset = -buffer.ctypes.data % _CACHE_LINE
+    offset = -buffer.__array_interface__["data"][0] % _CACHE_LINE
     return np.asarray(buffer[offset : offset + n_bytes].view(dtype).reshape(shape))
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
+from math import isfinite
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -24,6 +25,8 @@ from .arrays import DataLike, OnDisk, as_array, check_dtype, is_sparse_frame, re
 
 Shape: TypeAlias = tuple[int, int]
 
+# Abstract classes take long to tell their instances.
+_INTEGRAL, _REAL = (int, numbers.Integral), (float, int, numbers.Real)
 _FEW = 10  # components, the default of the estimators
 _NEVER_TOO_MUCH = 1 << 28  # bytes; less is not compared with the available memory
 
@@ -36,7 +39,7 @@ def check_option(value: object, name: str, options: Sequence[str]) -> str:
 
 
 def check_integer(value: object, name: str, minimum: int, maximum: int | None = None) -> int:
-    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+    if isinstance(value, bool) or not isinstance(value, _INTEGRAL):
         how = " Is it in the place of X?" * (getattr(value, "ndim", 0) > 1)
         got = f"{short(value)} ({type(value).__name__})"
         raise TypeError(f"{name} must be an integer; got {got}.{how}")
@@ -71,10 +74,10 @@ def check_real(
     value: object, name: str, *, allow_negative: bool = False, maximum: float | None = None
 ) -> float:
     """Return `value` as a finite float, nonnegative unless any sign is allowed."""
-    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+    if isinstance(value, bool) or not isinstance(value, _REAL):
         raise TypeError(f"{name} must be a number; got {short(value)} ({type(value).__name__}).")
     number = float(value)
-    if not np.isfinite(number) or (number < 0 and not allow_negative):
+    if not isfinite(number) or (number < 0 and not allow_negative):
         bound = "" if allow_negative else " and at least 0"
         raise ValueError(f"{name} must be finite{bound}; got {short(value)}.")
     if maximum is not None and number > maximum:
@@ -394,15 +397,16 @@ def read_pattern(pattern: Any, name: str) -> sp.csr_array:
 def require_finite(results: Mapping[str, Any], hint: str = HINT) -> None:
     """Raise ValueError for the first number, array, list or mapping that is not finite."""
     for name, value in results.items():
-        parts = dict(enumerate(value)) if isinstance(value, list) else value
-        if isinstance(parts, Mapping):
+        if isinstance(value, list | dict | Mapping):
+            parts = dict(enumerate(value)) if isinstance(value, list) else value
             require_finite({f"{name}[{key!r}]": part for key, part in parts.items()}, hint)
             continue
         entries = value.data if sp.issparse(value) else value
-        array = isinstance(entries, np.ndarray) and entries.dtype.kind == "f" and entries.size
-        if not (array or isinstance(entries, float)):
-            continue
-        if not (np.isfinite(np.min(entries)) and np.isfinite(np.max(entries))):  # no array of bools
+        if isinstance(entries, np.ndarray) and entries.dtype.kind == "f" and entries.size:
+            finite = isfinite(entries.min()) and isfinite(entries.max())  # no array of bools
+        else:
+            finite = not isinstance(entries, float) or isfinite(entries)
+        if not finite:
             kind = f"{value.dtype}" if hasattr(value, "dtype") else "float64"
             what = f"NaN or infinity: numbers are outside of the range of {kind}"
             raise ValueError(f"{name} would hold {what}. {hint}")

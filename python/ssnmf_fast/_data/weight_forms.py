@@ -91,8 +91,8 @@ class WeightForm(ABC):
         self.power(0, sums, ones, Target(sums))
         return np.asarray(sums[:, 0] > 0)
 
-    def squares(self, F: Array, G: Rows) -> float:
-        """Return sum V .* (F G^T)^2."""
+    def squares(self, F: Array, G: Rows, gram: Array | None = None) -> float:
+        """Return sum V .* (F G^T)^2; the Gram matrix of separable weights may be known."""
         N = np.empty_like(F)
         self.power(1, F, G, Target(N))
         return float(kernels.inner(F, N, self.threads))
@@ -130,7 +130,7 @@ class Separable(WeightForm):
 
     def view(self, position: int) -> Separable:
         rest = self.vectors[:position] + self.vectors[position + 1 :]
-        return replace(self, vectors=(self.vectors[position], *rest))
+        return Separable((self.vectors[position], *rest), self.threads)
 
     def part(self, rows: slice) -> Separable:
         return self if self.rows is None else self.with_rows(self.rows[rows])
@@ -154,10 +154,10 @@ class Separable(WeightForm):
         sides = zip(self.vectors, shape, strict=True)
         return prod(float(n) if w is None else float(w.sum(dtype=np.float64)) for w, n in sides)
 
-    def squares(self, F: Array, G: Rows) -> float:
+    def squares(self, F: Array, G: Rows, gram: Array | None = None) -> float:
         """By Gram matrices: <F^T diag(rows) F, G^T diag(columns) G>."""
         own = _run(kernels.gram, 2, F, self.vectors[0], self.threads)
-        return float(kernels.inner(self.gram(G), own, 1))
+        return float(kernels.inner(self.gram(G) if gram is None else gram, own, 1))
 
     def power(self, exponent: float, F: Array, G: Rows, to: Target) -> None:
         if exponent == 1:

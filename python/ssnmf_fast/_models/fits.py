@@ -84,6 +84,7 @@ class Fits(Generic[Result]):
         result: Result = self._result(run, current, related)
         settings = {"n_components": self.rank, **self.settings, **loop.settings}
         settings |= {"random_state": seed, "zeros_stay": ",".join(sorted(stay))}
+        settings |= {"plan": str(run.plan)}
         fingerprint = self.fingerprint, self.prints
         return with_receipt(result, run, self.threads, *fingerprint, settings)
 

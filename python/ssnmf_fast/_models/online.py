@@ -18,20 +18,22 @@ from .._data.border import check_data, check_integer, check_random_state, check_
 from .._data.entries import Target
 from .._data.tensors import RowProducts, Tensor
 from .._data.threads import resolve_threads
-from .._data.weight_forms import Quadratic, Separable
+from .._data.weight_forms import Separable
 from .._solver.build import build_term, check_weight, relations, terms
-from .._solver.descent import Part, descend, multiply
 from .._solver.known import Known
 from .._solver.losses import FROBENIUS, loss_named
+from .._solver.majorizer import Kind, Majorizer, Pair
 from .._solver.penalties import PenaltiesLike
+from .._solver.plan import Update
 from .._solver.problem import UNOBSERVED, Problem
-from .._solver.relations import Relation, Statistics, mode_names
+from .._solver.relations import Relation, mode_names
 from .._solver.result import sizes_of
 from .._solver.starts import start
-from .._solver.terms import Loss, Term
+from .._solver.terms import Loss, Term, kind_of
 from .._solver.weights import WeightsLike
 
 _ROUNDS, _UPDATES_OF_S, _SWEEPS = 5, 2, 2
+_LOSSES = {"A": "loss", "B": "supervision_loss"}
 _NUMBERS = "weight", "mean_loss", "seen"  # of batches, kept with their settings
 
 
@@ -45,57 +47,45 @@ def refuse_changes(settings: Mapping[str, Any], learned: Mapping[str, Any]) -> N
             )
 
 
-@dataclass
-class BatchStatistics:
-    """Sufficient statistics of batches for a factor F with rows f: a sum of functions of f.
+# Batches add up majorizers at a factor of ones, for which t = f; see `Majorizer`.
 
-    For squares without weights of entries, it is f K f^T - 2 b f, with one curvature K for all
-    rows; otherwise the majorizer with a derivative proportional to ``a f^p - b f^q``, for the
-    exponents (p, q) of the loss.
-    """
 
-    b: Array
-    a: Array | None = None
-    K: Array | None = None
+def _moved(sums: Majorizer, F: Array, sign: int = 1) -> Majorizer:
+    """Return a copy with equality at F instead of ones, or the reverse for the sign -1."""
+    pairs: dict[Kind, Pair] = {}
+    for (a, b, slope), (P, N) in sums.pairs.items():
+        curved = N is None
+        moved = P.copy() if curved else _times(P, F, sign * b)
+        pairs[a, b, slope] = moved, None if N is None else _times(N, F, sign * a)
+    return replace(sums, pairs=pairs)
 
-    @classmethod
-    def of(cls, F: Array, found: Statistics) -> BatchStatistics:
-        """Return the statistics of one batch, in a form that stays valid if F changes."""
-        if found.parts:
-            ((quadratic, size, _),) = found.parts
-            return cls(found.P, K=None if quadratic.gram is None else quadratic.gram * size)
-        ((loss, (P, N)),) = found.sums.items()
-        p, q = loss.exponents
-        return cls(_times(P, F, -q), a=_times(N, F, -p))
 
-    def plus(self, new: BatchStatistics, keep: float) -> BatchStatistics:
-        """Return the kept share of these statistics plus the `new` statistics."""
-        sums: dict[str, Any] = {**vars(new)}
-        for name, before in vars(self).items():
-            if before is not None:
-                left, now = before.dtype.type(keep) * before, sums[name]
-                sums[name] = left if now is None else left + now
-        return BatchStatistics(**sums)
+def _arrays(sums: Majorizer, name: str, rank: int) -> dict[str, Array]:
+    """Return the sums for a factor without padding, as arrays by name."""
+    ((b, a),) = sums.pairs.values()
+    parts = {"b": b, "a": a, "K": sums.gram}
+    return {
+        part + name: one[: rank if part == "K" else None, :rank]
+        for part, one in parts.items()
+        if one is not None
+    }
 
-    def arrays(self, name: str, rank: int) -> dict[str, Array]:
-        """Return the statistics of a factor without padding, as arrays by name."""
-        parts = {part: one for part, one in vars(self).items() if one is not None}
-        return {p + name: one[: rank if p == "K" else None, :rank] for p, one in parts.items()}
 
-    @classmethod
-    def of_arrays(cls, F: Array, name: str, arrays: Mapping[str, Array]) -> BatchStatistics:
-        """Return the statistics of F, (m, r); raise ValueError for wrong shapes."""
-        one = cls(arrays["b" + name], arrays.get("a" + name), arrays.get("K" + name))
-        m, r = F.shape
-        found = {(part, *array.shape) for part, array in vars(one).items() if array is not None}
-        if len(found) < 2 or found - {("b", m, r), ("a", m, r), ("a", 1, r), ("K", r, r)}:
-            raise ValueError("the saved statistics do not have the shapes of the factors")
-        return one
+def _check_arrays(F: Array, name: str, arrays: Mapping[str, Array]) -> None:
+    """Raise ValueError unless the arrays have the shapes of sums for F, (m, r)."""
+    m, r = F.shape
+    found = {(part, *arrays[part + name].shape) for part in "baK" if part + name in arrays}
+    if len(found) < 2 or found - {("b", m, r), ("a", m, r), ("a", 1, r), ("K", r, r)}:
+        raise ValueError("the saved statistics do not have the shapes of the factors")
 
-    def padded(self) -> BatchStatistics:
-        b, a, K = (None if one is None else padded(one, one.dtype) for one in vars(self).values())
-        K = None if K is None else np.pad(K, ((0, K.shape[1] - len(K)), (0, 0)))
-        return BatchStatistics(np.asarray(b), a, K)
+
+def _from_arrays(name: str, arrays: Mapping[str, Array], loss: Loss) -> Majorizer:
+    """Return the padded sums from the arrays for a factor."""
+    parts = {p: arrays[p + name] for p in "baK" if p + name in arrays}
+    stored = {part: padded(one, one.dtype) for part, one in parts.items()}
+    K = stored.get("K")
+    K = None if K is None else np.pad(K, ((0, K.shape[1] - len(K)), (0, 0)))
+    return Majorizer({kind_of(loss): (stored["b"], stored.get("a"))}, K)
 
 
 @dataclass
@@ -114,7 +104,7 @@ class Online:
     support: dict[str, Array] = field(default_factory=dict)  # where factors move, as bits
     target_sums: Array | None = None  # of the rows of S, with the weights of each target (k x r)
     _seen: float = 0.0
-    _statistics: dict[str, BatchStatistics] = field(default_factory=dict)
+    _sums: dict[str, Majorizer] = field(default_factory=dict)
 
     @classmethod
     def resume(
@@ -130,15 +120,16 @@ class Online:
             made.target_sums = None if sums is None else padded(sums, sums.dtype)
         for name in given if arrays else ():
             if name == "A" or "bB" in arrays:
-                one = BatchStatistics.of_arrays(given[name], name, arrays)
-                made._statistics[name] = one.padded()
+                _check_arrays(given[name], name, arrays)
+                loss = loss_named(settings[_LOSSES[name]], _LOSSES[name])
+                made._sums[name] = _from_arrays(name, arrays, loss)
         return made
 
     def arrays(self) -> dict[str, Array]:
         """Return the sums of batches, as arrays by name."""
         sums = {} if self.target_sums is None else {"target_sums": self.target_sums[:, : self.rank]}
-        for name, one in self._statistics.items():
-            sums |= one.arrays(name, self.rank)
+        for name, one in self._sums.items():
+            sums |= _arrays(one, name, self.rank)
         return sums
 
     def array(self, name: str) -> Array:
@@ -147,14 +138,15 @@ class Online:
 
     def lift(self, by: Array) -> None:
         """Add a number to each target (k,), also in the statistics."""
-        if not by.any() or "B" not in self._statistics:
+        if not by.any() or "B" not in self._sums:
             return
         if loss_named(self.settings["supervision_loss"], "supervision_loss") is not FROBENIUS:
-            self._statistics = {"A": self._statistics["A"]}  # B's are for the old targets
+            self._sums = {"A": self._sums["A"]}  # B's are for the old targets
         elif self.target_sums is not None:
-            past = self._statistics["B"]
-            moved = replace(past, b=past.b + by.astype(past.b.dtype)[:, None] * self.target_sums)
-            self._statistics = {**self._statistics, "B": moved}
+            past = self._sums["B"]
+            ((kind, (P, N)),) = past.pairs.items()
+            moved = P + by.astype(P.dtype)[:, None] * self.target_sums
+            self._sums = {**self._sums, "B": replace(past, pairs={kind: (moved, N)})}
 
     def step(
         self, data: Term, labels: Term | None, keep: float, n: float, counted: Array | None
@@ -178,20 +170,22 @@ class Online:
         problem = Problem(factors, related)
         # Squares with weights only of columns have one curvature for all rows of a factor.
         seen = {name: problem.views(name)[0].term for name in self.factors}
-        asked = {name: term.gram and term.form.equal_rows for name, term in seen.items()}
-        sums: dict[str, BatchStatistics] = {}
+        asked: dict[str, Update] = {
+            name: "descent" if term.gram and term.form.equal_rows else "multiply"
+            for name, term in seen.items()
+        }
+        plan, sums = problem.plan("auto"), dict[str, Majorizer]()
         for _ in range(_ROUNDS):
+            last = None
             for _ in range(_UPDATES_OF_S):
-                problem.update_rows("auto")
-            found = problem.row_statistics(asked)
-            value = problem.objective()
-            for name, statistics in found.items():
-                new = BatchStatistics.of(self.factors[name], statistics)
-                past = self._statistics.get(name)
-                sums[name] = new if past is None else past.plus(new, keep)
+                last = problem.update_rows(plan, last=last)
+            value = problem.objective(last)
+            for name, found in problem.row_majorizers(asked).items():
+                sums[name] = _moved(found, self.factors[name], -1)
+                if name in self._sums:
+                    sums[name].add(self._sums[name], keep)
                 follow(self.factors[name], sums[name], seen[name], self.support.get(name))
-            problem.forget()
-        self._statistics = sums
+        self._sums = sums
         if counted is not None:
             new = counted.T.astype(problem.factors["S"].dtype) @ problem.factors["S"]
             past_sums = 0 if self.target_sums is None else self.target_sums
@@ -203,19 +197,18 @@ class Online:
         self.settings = self.settings | dict(zip(_NUMBERS, numbers, strict=True))
 
 
-def follow(F: Array, sums: BatchStatistics, term: Term, support: Array | None = None) -> None:
-    """Move a factor towards the minimizer of the statistics of batches with this term."""
+def follow(F: Array, sums: Majorizer, term: Term, support: Array | None = None) -> None:
+    """Move a factor towards the minimizer of the sums of batches with this term."""
     before = None if support is None else F.copy()
     alive = F > 0
-    p, q = term.loss.exponents
-    b, a, K = sums.b, sums.a, sums.K
-    if a is None:
-        descend(F, b, [Part(Quadratic(K), 1.0, b[:0])], support, _SWEEPS, 0, term.threads)
+    here = _moved(sums, F)
+    ((_, N),) = here.pairs.values()
+    if N is None:
+        here.descend(F, support, _SWEEPS, 0, term.threads)
     else:
-        N = _times(a, F, p)
-        if K is not None:
-            kernels.multiply(F, K, None, N, 1.0, True, term.threads)
-        multiply(F, {term.loss: (_times(b, F, q), N)}, "mm", 0.0, term.threads)
+        if here.gram is not None:  # of earlier batches without weights of entries
+            kernels.multiply(F, here.gram, None, N, 1.0, True, term.threads)
+        here.multiply(F, "mm", 0.0, term.threads)
     # Entries that no batch has used so far must stay positive for later batches.
     F[alive & (F == 0)] = np.sqrt(kernels.tiny(F.dtype))
     if before is not None and support is not None:
@@ -304,7 +297,7 @@ class Stream:
     """Normalized factors of the other modes, with statistics of past slices."""
 
     factors: tuple[Array, ...]
-    sums: tuple[BatchStatistics, ...]  # one for each factor
+    sums: Mapping[str, Array]  # of slices for the factors, by names from 0
     n_slices: int
     seen: float  # sum of the current weights of the slices
     mean_loss: float  # per slice, averaged with these weights
@@ -324,27 +317,22 @@ class Stream:
         rank, dtype, divergence = rows.shape[1], rows.dtype, loss_named(loss, "loss")
         weights = np.power(keep, np.arange(len(rows))[::-1], dtype=dtype)
         stored = [padded(F, dtype) for F in (*factors, rows)]
-        sums = []
+        sums = dict[str, Array]()
         for k, F in enumerate(stored[:-1]):
             G: Any = RowProducts(tuple(far for j, far in enumerate(stored) if j != k))
             form = Separable((*[None] * len(factors), weights), threads)
             N = np.empty_like(F)
             divergence.N(form, F, G, Target(N))
-            N = np.ascontiguousarray(N[:, :rank])
+            found = Majorizer({kind_of(divergence): (N, N)})
             if divergence.quadratic:
-                K = np.ascontiguousarray(form.gram(G)[:rank, :rank])
-                sums.append(BatchStatistics(N, K=K))
-            else:
-                sums.append(BatchStatistics.of(factors[k], Statistics({divergence: (N, N)}, [])))
+                found = Majorizer({kind_of(divergence): (N, None)}, form.gram(G))
+            sums |= _arrays(_moved(found, F, -1), str(k), rank)
         counts = len(rows), float(weights.sum()), total / len(rows)
-        return cls(tuple(factors), tuple(sums), *counts)
+        return cls(tuple(factors), sums, *counts)
 
     def arrays(self) -> dict[str, Array]:
         """Return the statistics of slices, as arrays by name."""
-        arrays = {"counts": np.array([[self.n_slices, self.seen, self.mean_loss]])}
-        for k, one in enumerate(self.sums):
-            arrays |= one.arrays(str(k), self.factors[k].shape[1])
-        return arrays
+        return {"counts": np.array([[self.n_slices, self.seen, self.mean_loss]]), **self.sums}
 
     @classmethod
     def of_arrays(cls, factors: Sequence[Array], arrays: Mapping[str, Array]) -> Stream:
@@ -353,8 +341,10 @@ class Stream:
         if not wanted <= arrays.keys() or arrays["counts"].shape != (1, 3):
             raise ValueError("the saved statistics of the slices are incomplete")
         n_slices, seen, mean_loss = arrays["counts"][0].tolist()
-        sums = (BatchStatistics.of_arrays(F, str(k), arrays) for k, F in enumerate(factors))
-        return cls(tuple(factors), tuple(sums), int(n_slices), seen, mean_loss)
+        for k, F in enumerate(factors):
+            _check_arrays(F, str(k), arrays)
+        sums = {name: one for name, one in arrays.items() if name != "counts"}
+        return cls(tuple(factors), sums, int(n_slices), seen, mean_loss)
 
     def learn(
         self, X: Tensor, *, loss: str | float, keep: float, threads: int
@@ -375,10 +365,10 @@ class Stream:
         problem = Problem(dict(zip(names, stored, strict=True)), [Relation(names, term)])
         far: Any = RowProducts(tuple(stored[1:]))
         n_slices = self.n_slices + X.shape[0]
-        curved = term.gram and term.form.equal_rows
+        update: Update = "descent" if term.gram and term.form.equal_rows else "multiply"
         left = min(keep ** X.shape[0], self.n_slices / n_slices)
-        past = [one.padded() for one in self.sums]
-        if not curved:  # multiplicative steps hardly increase tiny entries
+        past = [_from_arrays(str(k), self.sums, term.loss) for k in range(len(self.factors))]
+        if update == "multiply":  # multiplicative steps hardly increase tiny entries
             for F in stored[1:]:
                 np.maximum(F, _AWAKE * F.mean(axis=0), out=F)
         solve_rows = term.loss.solve_rows
@@ -388,8 +378,8 @@ class Stream:
             for k, name in enumerate(names[1:]):
                 (side,) = problem.views(name)
                 F = problem.factors[name]
-                new = BatchStatistics.of(F, problem.statistics(name, curved).copied())
-                sums.append(past[k].plus(new, left))
+                new = _moved(problem.majorizer(name, update).copied(), F, -1)
+                sums.append(new.add(past[k], left))
                 follow(F, sums[k], side.term)
         solve_rows(term, rows, far, _TOL, _MOST)
         value = term.value(rows, far)
@@ -398,20 +388,21 @@ class Stream:
         return self._normalized(stored, sums, term.loss, n_slices, seen, mean)
 
     def _normalized(
-        self, stored: list[Array], sums: list[BatchStatistics], loss: Loss, *counts: Any
+        self, stored: list[Array], sums: list[Majorizer], loss: Loss, *counts: Any
     ) -> tuple[Stream, Array]:
         """Normalize columns, and scale their statistics."""
         rank = self.factors[0].shape[1]
         p, q = loss.exponents
         rows, *others = (F[:, :rank] for F in stored)
         scale = np.ones(rank, dtype=rows.dtype)
-        factors, scaled = [], []
-        for F, one in zip(others, sums, strict=True):
+        factors, scaled = [], dict[str, Array]()
+        powers = {"b": q + 1, "a": p + 1}
+        for k, (F, one) in enumerate(zip(others, sums, strict=True)):
             size = sizes_of(F, loss)
             size = np.where(size > 0, size, 1).astype(F.dtype)
             scale *= size
             factors.append(F / size)
-            a = None if one.a is None else one.a[:, :rank] * size ** (p + 1)
-            K = None if one.K is None else one.K[:rank, :rank] * np.outer(size, size)
-            scaled.append(BatchStatistics(one.b[:, :rank] * size ** (q + 1), a, K))
-        return Stream(tuple(factors), tuple(scaled), *counts), rows * scale
+            for name, sum_ in _arrays(one, str(k), rank).items():
+                by = np.outer(size, size) if name[0] == "K" else size ** powers[name[0]]
+                scaled[name] = sum_ * by
+        return Stream(tuple(factors), scaled, *counts), rows * scale

@@ -176,7 +176,7 @@ def with_receipt(
 def plain(one: object) -> Any:
     """Return a setting as text or a number; "given" for others, such as arrays of a start."""
     one = name_of(one)
-    if one is None or isinstance(one, (str, bool)):
+    if one is None or isinstance(one, (str, bool)) or type(one) in (int, float):
         return one
     if isinstance(one, Integral):
         return int(one)

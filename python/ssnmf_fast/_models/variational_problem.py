@@ -17,6 +17,7 @@ from .._common.arrays import Array
 from .._common.text import short
 from .._data.border import check_real
 from .._data.entries import Target
+from .._solver.loop import Steps
 from .._solver.terms import Term
 
 _SHAPES = (1e-6, 1e6)  # range of given shapes
@@ -220,7 +221,7 @@ class Counts:
         return total
 
 
-class VariationalSteps:
+class VariationalSteps(Steps):
     """Posteriors of S and A, their priors, and exact coordinate ascent.
 
     The counts are `data` in memory, or belong to a derived class.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Any, TypedDict
 
@@ -14,6 +14,7 @@ from .._common.text import short
 from .._data.border import check_factor, check_support
 from .._data.tensors import check_mode
 from .penalties import L1, L2, NONE, Orthogonal, Penalties, Penalty, require_scale
+from .plan import RELAXATION
 from .problem import Problem
 from .relations import Relation
 from .terms import Term
@@ -224,16 +225,17 @@ def solve_known_rows(
     problem = Problem(factors, relations, support, penalties={"S": penalties})
     problem.clear_unobserved()
     moves = mask_of(support["S"], F.shape[1]) if "S" in support else np.ones(F.shape, dtype=bool)
-    curvature = problem.descends("S", "hals")
-    tol = tol if curvature else max(tol, _FINEST)  # multiplicative steps are too slow for less
-    statistics = None
+    # Where rows do not descend, steps are over-relaxed, and too slow for a small `tol`.
+    plan = replace(problem.plan("hals"), relaxation=RELAXATION)
+    tol = max(tol, _FINEST) if plan.by_factor["S"] == "multiply" else tol
+    majorizer = None
     unsolved = len(F)
     for _ in range(0, most, _BETWEEN_CHECKS):
         for _ in range(_BETWEEN_CHECKS):
-            if statistics is None or not statistics.parts:  # for squares, P does not change
-                statistics = problem.statistics("S", curvature)
-            problem.apply("S", statistics, "auto")
-        unsolved = int(np.count_nonzero(_residuals(F, moves, *problem.pulls("S")[:2]) > tol))
+            if majorizer is None or not majorizer.curved:  # for squares, P does not change
+                majorizer = problem.majorizer("S", plan.by_factor["S"])
+            last = problem.apply("S", majorizer, plan)
+        unsolved = int(np.count_nonzero(_residuals(F, moves, *problem.pulls("S", last)[:2]) > tol))
         if not unsolved:
             break
     return unsolved

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import sys
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, nullcontext, suppress
 from dataclasses import dataclass, field
 from math import inf
-from typing import Any, Protocol
+from typing import Any
 
 from .._backend.dispatch import kernels
 from .._common.arrays import Array, Factors, Solver, bits_of
 from .._data.border import check_integer, check_observers, check_option, check_real, require_finite
-from .problem import Momentum, Problem
+from .plan import Plan
+from .problem import LastRows, Momentum, Problem
 from .relations import SOLVERS
 from .result import FitState
 
@@ -65,6 +67,11 @@ class ProgressBar:
                 self.close()
         return False
 
+    def begin(self, plan: Plan) -> None:
+        """Show what updates the factors."""
+        if self._lines:
+            print(f"{self._label}: {plan}", file=sys.stderr, flush=True)
+
     def end(self, residual: float) -> None:
         """Show the residual of the optimality conditions."""
         self.close()
@@ -98,11 +105,11 @@ class Optimality:
     moves: Factors = field(default_factory=dict)
     stay: Collection[str] = ()
 
-    def residuals(self, last: bool = False) -> dict[str, float]:
-        """Return the residual of each factor; `last` reuses memory of the fit."""
+    def residuals(self, last: LastRows | None = None) -> dict[str, float]:
+        """Return the residual of each factor; after the `last` update, in the memory of the fit."""
         return {name: residual for name, (residual, _) in self.measured(last).items()}
 
-    def measured(self, last: bool = False) -> dict[str, tuple[float, float]]:
+    def measured(self, last: LastRows | None = None) -> dict[str, tuple[float, float]]:
         """Return the residual of each factor (0 without a pull), and the pull."""
         problem, found = self.problem.twin(last), {}
         for name, F in problem.factors.items():
@@ -110,7 +117,7 @@ class Optimality:
             if name in self.stay:
                 positive = bits_of(F > 0)
                 moves = positive if moves is None else positive & moves
-            P, N, slope = problem.pulls(name)
+            P, N, slope = problem.pulls(name, last)
             apart, pull = kernels.imbalance(F, P, N, moves, problem.threads)
             found[name] = apart / pull if pull > 0 else 0.0, slope * pull
         return found
@@ -121,10 +128,8 @@ Observer = Callable[[FitState], Any]
 
 CHECK_EVERY = 10
 
-_DEFAULT_TOL = 1e-4
 _ROUNDING = 1e-14  # of the objective
 _GROWTH, _LARGEST_GROWTH, _SHRINK = 1.05, 1.01, 1.5  # of the momentum (Ang and Gillis)
-_FIRST_STEP = {"auto": 0.25, "hals": 0.5}  # of the momentum
 
 
 @dataclass
@@ -132,6 +137,7 @@ class Run:
     objective: list[tuple[int, float]] = field(default_factory=list)
     n_iter: int = 0
     converged: bool = False
+    plan: Plan | None = None
     optimality: Optimality | None = None
     residuals: dict[str, float] = field(default_factory=dict)
 
@@ -154,99 +160,92 @@ class Run:
         return any(answers)
 
 
-class Steps(Protocol):
+class Steps(ABC):
     """Interface of a model for the loop: iterations, counted from 1, and the objective."""
 
+    last: LastRows | None = None  # of the last iteration, as long as it is valid
+
+    @abstractmethod
     def iterate(self, iteration: int) -> None: ...
+    @abstractmethod
     def objective(self) -> float: ...
 
+    def settle(self) -> None:  # noqa: B027 -- most models have nothing to do
+        """Bring factors into shape before a check, without a change of the objective."""
 
-class Alternation:
+
+class Alternation(Steps):
     """Updates of the factors of a problem in turn, ending with the rows."""
 
-    def __init__(self, problem: Problem, rule: Solver) -> None:
-        self.problem, self._rule, self._begun = problem, rule, False
+    def __init__(self, problem: Problem, plan: Plan) -> None:
+        self.problem, self._plan = problem, plan
 
     def iterate(self, iteration: int) -> None:
-        self._begun = True
-        problem, rule = self.problem, self._rule
+        problem, plan = self.problem, self._plan
         for name in problem.others:
-            problem.apply(name, problem.statistics(name, problem.descends(name, rule)), rule)
-        problem.update_rows(rule)
+            problem.apply(name, problem.majorizer(name, plan.by_factor[name], self.last), plan)
+        self.last = problem.update_rows(plan)
+
+    def settle(self) -> None:
+        if self._plan.balances and self.problem.balance():
+            self.last = None
 
     def objective(self) -> float:
-        if self._begun and self._rule in ("auto", "hals"):
-            self.problem.balance()
-        return self.problem.objective()
+        return self.problem.objective(self.last)
 
 
-class Extrapolation:
+class Extrapolation(Steps):
     """Momentum for alternating minimization, with restart (Ang and Gillis 2019, Algorithm 2).
 
     Updates start from extrapolated factors.  An iteration that raises the objective is undone, and
-    the next iteration has no momentum.  With "hals", extrapolated factors stay positive, because
+    the next iteration has no momentum.  Updates by entries extrapolate to positive factors, because
     the Kullback-Leibler loss is infinite where the model is 0.
     """
 
-    def __init__(self, problem: Problem, rule: Solver = "auto") -> None:
-        self.problem, self._rule, self._positive = problem, rule, rule == "hals"
-        self._value = problem.objective()
-        self._step = self._step_before = _FIRST_STEP[rule]
+    def __init__(self, problem: Problem, plan: Plan, last: LastRows | None = None) -> None:
+        self.problem, self._plan, self.last = problem, plan, last
+        self._value = problem.objective(last)
+        self._step = self._step_before = plan.momentum
         self._largest = 1.0
         self._before = {name: factor.copy() for name, factor in problem.factors.items()}
-        self._momentum = self._begun = False
+        self._momentum = False
+
+    def settle(self) -> None:
+        if self.problem.balance(self._before):
+            self.last = None
 
     def objective(self) -> float:
-        if self._begun:
-            self.problem.balance(self._before)
         return self._value
 
     def iterate(self, iteration: int) -> None:
         """Update every factor once, without raising the objective."""
-        self._begun = True
-        problem, before, last = self.problem, self._before, self.problem.rows
+        problem, before, rows = self.problem, self._before, self.problem.rows
+        plan, positive = self._plan, self._plan.positive
         accepted = {name: problem.factors[name].copy() for name in problem.others}
         step = self._step if self._momentum else 0.0
-        problem.extrapolate(last, before[last], step, self._positive)
+        problem.extrapolate(rows, before[rows], step, positive)
         for name in problem.others:
-            problem.apply(name, problem.statistics(name, True), self._rule)
-            problem.extrapolate(name, before[name], step, self._positive)
+            problem.apply(name, problem.majorizer(name, plan.by_factor[name], self.last), plan)
+            problem.extrapolate(name, before[name], step, positive)
         onward = min(self._largest, _GROWTH * self._step)
-        problem.update_rows(self._rule, Momentum(before[last], onward, self._positive))
-        value = problem.objective()
+        self.last = problem.update_rows(plan, Momentum(before[rows], onward, positive))
+        value = problem.objective(self.last)
         if value > self._value:
-            problem.restore({**accepted, last: before[last]})
+            problem.restore({**accepted, rows: before[rows]})
             self._largest, self._step = self._step_before, self._step / _SHRINK
-            self._momentum = False
+            self._momentum, self.last = False, None
             return
         self._value, self._momentum = value, True
         self._step_before, self._step = self._step, onward
         self._largest = min(1.0, _LARGEST_GROWTH * self._largest)
 
 
-class Refinement:
-    """Over-relaxed multiplicative updates up to the first check, then descent with momentum."""
-
-    def __init__(self, problem: Problem) -> None:
-        self._problem = problem
-        self._steps: Steps = Alternation(problem, "auto")
-
-    def iterate(self, iteration: int) -> None:
-        if iteration == CHECK_EVERY + 1:
-            self._steps = Extrapolation(self._problem, "hals")
-        self._steps.iterate(iteration)
-
-    def objective(self) -> float:
-        return self._steps.objective()
-
-
-def steps_of(problem: Problem, rule: Solver, tol: float = _DEFAULT_TOL) -> Steps:
-    """Return the steps of a rule; "auto" uses momentum if it is faster."""
-    if rule == "auto" and problem.extrapolates:
-        return Extrapolation(problem)
-    if rule == "auto" and tol < _DEFAULT_TOL and problem.refines():
-        return Refinement(problem)
-    return Alternation(problem, rule)
+def steps_of(model: Problem | Steps, plan: Plan | None, last: LastRows | None = None) -> Steps:
+    """Return the steps of a plan for a problem; a model with its own steps has no plan."""
+    if not isinstance(model, Problem):
+        return model
+    assert plan is not None
+    return Extrapolation(model, plan, last) if plan.momentum else Alternation(model, plan)
 
 
 @dataclass
@@ -279,7 +278,8 @@ class FitLoop:
         `optimality`, the result has the residuals of the last iterate.
         """
         first_rule = 0 if burn_in is None else burn_in + CHECK_EVERY
-        run = Run(optimality=optimality)
+        plan = model.plan(self.solver, self.tol) if isinstance(model, Problem) else None
+        run = Run(plan=plan, optimality=optimality)
         unreached = model.unreached() if isinstance(model, Problem) else 0.0
         if unreached == inf:
             raise ValueError(
@@ -287,18 +287,23 @@ class FitLoop:
                 "positive. Add a small constant to the factors of init, let a component reach all "
                 "positive entries, or use a loss of 1 or more."
             )
-        steps = steps_of(model, self.solver, self.tol) if isinstance(model, Problem) else model
+        steps = steps_of(model, plan)
         with verbose_progress(self.verbose, self.max_iter) as progress:
             observers = [observer for observer in (self.callback, progress) if observer is not None]
+            if progress is not None and plan is not None:
+                progress.begin(plan)
             first = before = steps.objective()
             reached = max(abs(first - unreached), _ROUNDING * abs(first))
             most = 0 if run.observe(0, first, current, observers) else self.max_iter
             for iteration in range(1, most + 1):
+                if plan is not None and plan.later is not None and iteration == CHECK_EVERY + 1:
+                    steps = steps_of(model, plan.later, steps.last)
                 steps.iterate(iteration)
                 run.n_iter = iteration
                 if iteration % CHECK_EVERY and iteration != self.max_iter:
                     continue
                 passed = iteration - run.objective[-1][0]
+                steps.settle()
                 now = steps.objective()
                 if run.observe(iteration, now, current, observers):
                     break
@@ -308,7 +313,7 @@ class FitLoop:
                     break
                 before = now
             if optimality is not None:
-                run.residuals = optimality.residuals(last=True)
+                run.residuals = optimality.residuals(steps.last or LastRows())
                 if progress is not None:
                     progress.end(max(run.residuals.values()))
         require_finite(current())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from math import inf, prod
+from math import inf, isnan, prod
 from numbers import Real
 from typing import Any
 
@@ -32,11 +32,12 @@ class Frobenius(Loss):
         return listed and (sparse or not weighted)
 
     def constant(self, z: Array, w: Array | None) -> float:
-        add = np.sum if z.ndim == 1 else np.nansum  # entries of a sparse matrix are never NaN
         total = 0.0
         for rows in block_slices((len(z), prod(z.shape[1:]))):
             squares = np.square(z[rows], dtype=np.float64)
-            total += float(add(squares if w is None else w[rows].astype(np.float64) * squares))
+            squares = squares if w is None else w[rows].astype(np.float64) * squares
+            part = float(squares.sum())
+            total += float(np.nansum(squares)) if isnan(part) else part
         return total
 
     def value(self, term: Term, F: Array, G: Array) -> float:

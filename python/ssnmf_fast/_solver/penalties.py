@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -13,69 +13,12 @@ import scipy.sparse as sp
 
 from .._common.arrays import Array, Factors
 from .._common.docstrings import complete
-from .._common.text import short
 from .._data.arrays import entry_rows
 from .._data.border import check_matrix, check_real, in_order, labels_of
 from .._data.entries import row_slices
+from .majorizer import Bound
 
 Self = TypeVar("Self", bound="Penalty")
-
-
-@dataclass(frozen=True)
-class Bound:
-    """An upper bound of a penalty, with equality at the factor F' (n x r) for which it was made.
-
-    It is ``linear * sum(F) + sum_i rows_i f_i gram f_i^T - 2 <up, F>`` plus a constant, for the
-    rows f_i of F.  All parts are nonnegative.
-
-    Parameters
-    ----------
-    linear : float
-        Weight of the sum of the entries.
-    gram : ndarray, shape (r, r), optional
-        Symmetric; None means zeros.
-    rows : ndarray, shape (n,), optional
-        None means ones.
-    up : ndarray, shape (n, r), optional
-        None means zeros.
-    """
-
-    linear: float = 0.0
-    gram: Array | None = None
-    rows: Array | None = None
-    up: Array | None = None
-
-    def part(self, rows: slice) -> Bound:
-        of_rows, up = (None if each is None else each[rows] for each in (self.rows, self.up))
-        return replace(self, rows=of_rows, up=up)
-
-    def stored(self, F: Array, rank: int, name: str) -> Bound:
-        """Return the bound of a penalty for a stored factor: with its type, padded by zeros."""
-        more, parts = (0, F.shape[1] - rank), dict[str, Any]()
-        for part, n, padding in (
-            ("linear", (), ()),
-            ("gram", (rank, rank), (more, more)),
-            ("rows", (len(F),), ((0, 0),)),
-            ("up", (len(F), rank), ((0, 0), more)),
-        ):
-            if (given := getattr(self, part)) is not None:
-                array = np.asarray(given, dtype=F.dtype, order="C")
-                if array.shape != n or not array.min(initial=0.0) >= 0:
-                    hint = f"expected nonnegative numbers of shape {n}."
-                    raise ValueError(f"the bound of {name} has {part} {short(given)}; {hint}")
-                parts[part] = np.pad(array, padding) if n else float(given)
-        if "up" in parts:  # with a gram, which all readers look for
-            parts.setdefault("gram", np.zeros((F.shape[1],) * 2, dtype=F.dtype))
-        return Bound(**parts)
-
-    def pull(self, F: Array, up: Array, down: Array) -> None:
-        """Add its gradient at a stored factor, as a pull up and a pull down."""
-        down += F.dtype.type(self.linear)
-        if self.gram is not None:
-            quadratic = 2 * (F @ self.gram)
-            down += quadratic if self.rows is None else quadratic * self.rows[:, None]
-        if self.up is not None:
-            up += 2 * self.up
 
 
 @dataclass(frozen=True)

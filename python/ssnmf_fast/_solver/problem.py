@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 import numpy as np
@@ -11,23 +11,21 @@ import numpy as np
 from .._backend.dispatch import aligned_zeros, kernels, padded
 from .._common.arrays import Array, Factors, Solver, bits_of, mask_of
 from .._data.entries import Target
-from .descent import Part, added, descend, multiply
-from .penalties import NONE, VANISHING, Bound, Penalties, value_of
-from .relations import Images, Relation, Statistics, TermView, unreached, value
-from .terms import Loss
+from .majorizer import Bound, Kind, Majorizer
+from .penalties import NONE, VANISHING, Penalties, value_of
+from .plan import DEFAULT_TOL, Plan, Update, plan
+from .relations import Images, Relation, TermView, unreached, value
+from .terms import kind_of
 
 Views: TypeAlias = Sequence[TermView] | None
-Workspaces = dict[Loss, tuple[Array, Array]]
+Workspaces: TypeAlias = dict[Kind, tuple[Array, Array]]
 
 _CANCELS = {np.dtype(np.float32): 1e-2, np.dtype(np.float64): 1e-6}
-_MOST_FACE_STEPS = 16  # of conjugate gradients, before the last sweep
-_SHARE_OF_STEPS = 1 / 3  # of the arithmetic of a product with the data
 UNOBSERVED = (
     "{} has no observed entry: all are missing, or have weight 0. Check the data and their weights."
 )
 _SWEEPS = 2  # of coordinate descent for every product with the data
 _DRIFT = 20  # binary orders of magnitude between the two sides of a component
-_RELAXATION = 0.9  # of multiplicative steps: more does not help, and 1 might not converge
 
 
 @dataclass(frozen=True)
@@ -39,16 +37,28 @@ class Momentum:
     positive: bool
 
 
+@dataclass(frozen=True)
+class LastRows:
+    """What an update of the rows leaves for the objective and for the next updates.
+
+    It is void when a factor changes in another way than by these updates and by extrapolation.
+    """
+
+    P: Array | None = None  # of the rows, until the next majorizer overwrites it
+    is_stored: bool = False  # whether the workspace of its kind holds P
+    product: float | None = None  # <P, F>, instead of P
+    squares: tuple[float, float] | None = None  # see `Problem.squares`
+    gram: Array | None = None  # of the other factor, if there is one term
+    value: float | None = None  # of the terms
+    ready: Mapping[str, Majorizer] = field(default_factory=dict)  # of other factors
+
+
 class Problem:
     """Factors by name, stored by rows and padded, and the relations between them.
 
     The first factor, `rows`, is that of the rows.  Entries outside of the `support` of a factor (as
-    bits) stay.  If there are other rows elsewhere, the problem is not `whole`: the curvature of
-    another factor is one Gram matrix, or unknown.  `elsewhere` has flags for further relations
-    without these rows: whether their curvature is one Gram matrix.
+    bits) stay.
     """
-
-    bounds_of_rows: list[Bound] | None = None  # of a block, if penalties are for all rows
 
     def __init__(
         self,
@@ -56,34 +66,26 @@ class Problem:
         relations: Sequence[Relation],
         support: Factors | None = None,
         workspaces: Workspaces | None = None,
-        whole: bool = True,
         penalties: Mapping[str, Penalties] | None = None,
-        elsewhere: Sequence[bool] = (),
     ) -> None:
         self.factors, self.relations = factors, relations
         self.support, self.penalties = support or {}, penalties or {}
         self.rows, *self.others = factors
         self._views: dict[str, list[TermView]] = {}
-        self._n_relations = len(relations) + len(elsewhere)
-        # Curvatures of single rows are only used for one data matrix: they are slow.
-        lists = whole and self._n_relations == 1
-        squares = all(r.term.loss.quadratic and r.map is None for r in relations)
-        grams = (r.term.gram or (lists and r.term.form.lists_few) for r in relations)
-        self._all_quadratic = squares and all(elsewhere) and all(grams)
-        here = sum(r.coefficient > 0 for r in relations)
-        # Whether "auto" adds momentum: only without labels, where minima are equally good.
-        self.extrapolates = self._all_quadratic and here + len(elsewhere) == 1
         self._held: dict[str, bool] = {}
         self.threads = relations[0].term.threads
         self._images = Images(factors)
         # The objective follows from P of the rows if all terms contain the rows.
-        self._keeps_P = squares and all(r.names[0] == self.rows for r in relations)
-        # All factors share one (P, N) per loss, because new memory costs more than some updates.
+        self._keeps_P = all(
+            r.term.loss.quadratic and r.map is None and r.names[0] == self.rows for r in relations
+        )
+        # All factors share one (P, N) by kind, because new memory costs more than some updates.
         self._workspaces: Workspaces = {} if workspaces is None else workspaces
-        self._kept: Array | float | None  # P of the last update, or <P, F>
-        self._value: float | None  # the objective, if the last update computed it
-        self._ready_P = False  # whether the workspace has the current P of the rows
-        self.forget()
+
+    def plan(self, rule: Solver, tol: float = DEFAULT_TOL) -> Plan:
+        """Return what updates the factors by a rule."""
+        rank = self.factors[self.rows].shape[1]
+        return plan(self.relations, self.penalties, rule, tol, rank=rank)
 
     def views(self, name: str) -> list[TermView]:
         """Return the terms that contain a factor, viewed from it."""
@@ -96,183 +98,159 @@ class Problem:
             self._views[name] = views
         return self._views[name]
 
-    def descends(self, name: str, rule: Solver) -> bool:
-        """Whether a factor is updated by coordinate descent, not by a multiplicative step."""
-        if rule == "auto":
-            return self._all_quadratic
-        if rule != "hals":
-            return False
-        views = self.views(name)
-        quadratic = all(v.term.loss.quadratic and v.term.form.curved for v in views)
-        return (quadratic and not any(v.mapped for v in views)) or self._by_entries(name)
-
-    def _by_entries(self, name: str) -> bool:
-        """Whether coordinate descent may use the loss itself, entry by entry."""
-        view = self.views(name)[0]
-        if self._n_relations > 1 or not view.term.loss.descends:
-            return False
-        entries, listed = view.term.entries, self.penalties.get(name, NONE).listed
-        sparse = entries.sparse and not entries.by_factors and not view.mapped
-        return sparse and all(penalty.linear for penalty in listed)
-
-    def refines(self) -> bool:
-        """Whether "auto" changes to coordinate descent when multiplicative steps get slow."""
-        return all(self._by_entries(name) for name in self.factors)
-
-    def objective(self) -> float:
+    def objective(self, last: LastRows | None = None) -> float:
         """Return the weighted sum of the values of the terms, and of the penalties."""
-        return self._value_of_terms() + self._value_of_penalties()
+        return self._value_of_terms(last) + self._value_of_penalties()
 
     def _value_of_penalties(self) -> float:
         return value_of(self.penalties, self.factors)
 
-    def _value_of_terms(self) -> float:
-        if self._value is not None:
-            return self._value
-        if self._kept is not None:
-            total, constant = self._objective_from_P()
+    def _value_of_terms(self, last: LastRows | None) -> float:
+        if last is not None and last.value is not None:
+            return last.value
+        if last is not None and (last.P is not None or last.product is not None):
+            total, constant = self._objective_from_P(last)
             # If a small difference of large sums lost digits, sum over entries, if possible.
             if not self._cancels(total, constant) or not any(r.term.data for r in self.relations):
                 return total
         return value(self.relations, self.factors, self._images)
 
-    def _objective_from_P(self) -> tuple[float, float]:
+    def _objective_from_P(self, last: LastRows) -> tuple[float, float]:
         """Return |Z|^2 - 2 <P, F> + <N, F> and |Z|^2, summed over the terms."""
-        below, constant = self.squares()
+        below, constant = last.squares or self.squares(last.gram)
         # `views` leaves out the coefficient of a single relation.
         alone = len(self.relations) == 1 and self.rows not in self.penalties
         scale = self.relations[0].coefficient if alone else 1.0
-        return scale * max(constant - 2 * self.product() + below, 0.0), scale * constant
+        return scale * max(constant - 2 * self.product(last) + below, 0.0), scale * constant
 
     def _cancels(self, total: float, constant: float) -> bool:
         return total <= _CANCELS[self.factors[self.rows].dtype] * constant
 
-    def squares(self) -> tuple[float, float]:
-        """Return the weighted squares of the model and of the data, summed over the terms."""
+    def squares(self, gram: Array | None = None) -> tuple[float, float]:
+        """Return the weighted squares of the model and of the data, summed over the terms.
+
+        A Gram matrix of the other factor saves its computation.
+        """
         F = self.factors[self.rows]
         constant = below = 0.0
         for view in self.views(self.rows):
             size = view.coefficient * view.term.loss.slope / 2
-            below += size * view.term.form.squares(F, view.G(self._images))
+            below += size * view.term.form.squares(
+                F, view.G(self._images), gram if size == 1 else None
+            )
             constant += view.coefficient * view.term.constant
         return below, constant
 
-    def product(self) -> float:
+    def product(self, last: LastRows) -> float:
         """Return <P, F> of the last update of the rows; 0 if P is not kept."""
-        if isinstance(self._kept, np.ndarray):
-            self._kept = float(kernels.inner(self.factors[self.rows], self._kept, self.threads))
-        return self._kept or 0.0
+        if last.P is None:
+            return last.product or 0.0
+        return float(kernels.inner(self.factors[self.rows], last.P, self.threads))
 
     def unreached(self) -> float:
         """Return the part of the objective that no update can change."""
         return unreached(self.relations, self.factors)
 
-    def statistics(self, name: str, curvature: bool, views: Views = None) -> Statistics:
-        """Return the statistics of all or some views for a factor; valid until the next call."""
-        if curvature and self._by_entries(name):
-            return Statistics({}, [])
-        ready, self._ready_P = self._ready_P and name == self.rows, False
+    def majorizer(
+        self, name: str, update: Update, last: LastRows | None = None, views: Views = None
+    ) -> Majorizer:
+        """Return the majorizer of all or some terms in a factor; valid until the next call."""
+        found, F, curved = Majorizer(), self.factors[name], update == "descent"
+        if update == "entries":
+            return found
         views = self.views(name) if views is None else views
-        F = self.factors[name]
         # Fixed entries need no P, unless the objective uses it.
         asked = None if self._holds(name) else self.support.get(name)
-        sums: dict[Loss, tuple[Array, Array]] = {}
-        parts: list[Part] = []
         for view in views:
-            loss = view.term.loss
-            further = loss in sums
-            if not further:
-                if loss not in self._workspaces or len(self._workspaces[loss][0]) < len(F):
-                    longest = max(self.factors.values(), key=len)
-                    P, N = (aligned_zeros(longest.shape, longest.dtype) for _ in range(2))
-                    self._workspaces[loss] = P, N
-                same = [v for v in views if v.term.loss == loss]
-                plain = all(v.map is None and v.term.form.equal_rows for v in same)
-                P, N = self._workspaces[loss]
-                sums[loss] = P[: len(F)], N[: 1 if plain and loss.model_free else len(F)]
-            P, N = sums[loss]
-            G = view.G(self._images)
-            up = Target(P, view.coefficient, further)
+            loss, G, kind = view.term.loss, view.G(self._images), kind_of(view.term.loss)
+            further = kind in found.pairs
+            P, N = self._workspace(kind, len(F), views)
+            found.pairs[kind] = P, None if curved else N
+            up, down = (Target(each, view.coefficient, further) for each in (P, N))
             if view.map is not None:
-                down = Target(N, view.coefficient, further)
                 view.map.pair(view.term, self._images.of(name, view.map), G, up, down)
                 continue
-            if not ready:
+            if last is None or not last.is_stored or name != self.rows:
                 entries = view.term.entries.asked(asked)
                 if hasattr(loss, "powers"):
                     entries.power(loss.powers[0], F, G, up)
                 else:
                     loss.P(entries, F, G, up)
-            if curvature:
-                size = view.coefficient * loss.slope / 2
-                parts.append(Part(view.term.form.quadratic(G), size, G))
+            if curved:
+                found.add_curvature(
+                    view.term.form.quadratic(G), view.coefficient * loss.slope / 2, G
+                )
             else:
-                loss.N(view.term.form, F, G, Target(N, view.coefficient, further))
-        return Statistics(sums, parts)
+                loss.N(view.term.form, F, G, down)
+        return found
 
-    def pulls(self, name: str) -> tuple[Array, Array, float]:
+    def _workspace(self, kind: Kind, n_rows: int, views: Sequence[TermView]) -> tuple[Array, Array]:
+        """Return memory for P and N of the terms of a kind; N is one row if all are equal."""
+        if kind not in self._workspaces or len(self._workspaces[kind][0]) < n_rows:
+            longest = max(self.factors.values(), key=len)
+            P, N = (aligned_zeros(longest.shape, longest.dtype) for _ in range(2))
+            self._workspaces[kind] = P, N
+        P, N = self._workspaces[kind]
+        one_row = all(v.one_row for v in views if kind_of(v.term.loss) == kind)
+        return P[:n_rows], N[: 1 if one_row else n_rows]
+
+    def pulls(self, name: str, last: LastRows | None = None) -> tuple[Array, Array, float]:
         """Return the pull of all losses and penalties at a factor, up and down, and its unit."""
-        F, sums = self.factors[name], self.statistics(name, False).sums
-        bounds = self.penalties.get(name, NONE).bounds(F)
-        if len(sums) == 1 and not bounds:
-            ((loss, (P, N)),) = sums.items()
-            return P, N, loss.slope
-        P, N = np.zeros_like(F), np.zeros_like(F)
-        for loss, pair in sums.items():
-            added((P, N), pair, loss.slope)
-        for bound in bounds:
-            bound.pull(F, P, N)
-        return P, N, 1.0
+        F = self.factors[name]
+        return self.majorizer(name, "multiply", last).pulls(F, self._bounds(name))
 
-    def update_rows(self, rule: Solver, momentum: Momentum | None = None) -> None:
-        """Update the factor of the rows; `momentum` is for problems that add up statistics."""
-        self.apply(self.rows, self.statistics(self.rows, self.descends(self.rows, rule)), rule)
+    def _bounds(self, name: str) -> list[Bound]:
+        return self.penalties[name].bounds(self.factors[name]) if name in self.penalties else []
 
-    def apply(self, name: str, statistics: Statistics, rule: Solver) -> None:
-        """Update a factor by its statistics, which are overwritten."""
+    def update_rows(
+        self, plan: Plan, momentum: Momentum | None = None, last: LastRows | None = None
+    ) -> LastRows:
+        """Update the factor of the rows; `momentum` is for problems that add up majorizers.
+
+        After a `last` update of the rows alone, its P is not computed again.
+        """
+        majorizer = self.majorizer(self.rows, plan.by_factor[self.rows], last)
+        return self.apply(self.rows, majorizer, plan)
+
+    def apply(
+        self, name: str, majorizer: Majorizer, plan: Plan, bounds: Sequence[Bound] | None = None
+    ) -> LastRows:
+        """Update a factor by its majorizer, which is overwritten, and by bounds of penalties."""
         F, support = self.factors[name], self.support.get(name)
-        bounds = self._bounds(name)
-        self._kept = statistics.P if self._keeps_P and name == self.rows else None
-        self._ready_P = self._kept is not None and len(statistics.sums) == 1
-        self._value = None
-        if not statistics.sums:
+        bounds = self._bounds(name) if bounds is None else bounds
+        update, is_rows, value = plan.by_factor[name], name == self.rows, None
+        P = majorizer.P if is_rows and self._keeps_P and majorizer.pairs else None
+        is_stored = P is not None and len(majorizer.pairs) == 1
+        gram = majorizer.gram if P is not None and len(self.relations) == 1 else None
+        if bounds:
+            majorizer = majorizer.penalized(F, bounds)
+        if update == "entries":
             (view,) = self.views(name)
-            value = view.term.loss.descend(
-                *(view.term, F, view.G(self._images), support, _SWEEPS, name == self.rows),
-                linear=sum(bound.linear for bound in bounds) / view.coefficient,
-            )
-            self._value = None if value is None else self.relations[0].coefficient * value
-        elif statistics.parts:
-            steps = 0  # of conjugate gradients: a share of the cost of a product with the data
-            if self.extrapolates:
-                lengths = (v.term.row_lengths[0] for v in self.views(name) if v.term.row_lengths)
-                rank = -(-F.shape[1] // 8) * 8  # with the padding of the compiled kernels
-                steps = min(int(_SHARE_OF_STEPS * sum(lengths) / rank), _MOST_FACE_STEPS)
-            P, parts = statistics.P, statistics.parts
-            descend(F, P, parts, support, _SWEEPS, steps, self.threads, bounds)
+            given = view.term, F, view.G(self._images), support, _SWEEPS, is_rows
+            value = view.term.loss.descend(*given, linear=majorizer.linear / view.coefficient)
+            value = None if value is None else self.relations[0].coefficient * value
+        elif update == "descent":
+            majorizer.descend(F, support, _SWEEPS, plan.face_steps.get(name, 0), self.threads)
         else:
             before = F.copy() if self._holds(name) else None
-            relaxation = _RELAXATION if rule == "auto" else 0.0
-            multiply(F, statistics.sums, rule, relaxation, self.threads, bounds)
+            majorizer.multiply(F, plan.rule, plan.relaxation, self.threads)
             if before is not None:
                 np.copyto(F, before, where=~mask_of(self.support[name], F.shape[1]))
         self._images.forget(name)
+        return LastRows(P, is_stored, value=value, gram=gram)
 
-    def _bounds(self, name: str) -> list[Bound]:
-        if self.bounds_of_rows is not None:
-            return self.bounds_of_rows if name == self.rows else []
-        return self.penalties.get(name, NONE).bounds(self.factors[name])
-
-    def row_statistics(
-        self, others: Mapping[str, bool], momentum: Momentum | None = None
-    ) -> dict[str, Statistics]:
-        """Return the statistics of these rows for other factors, with or without curvature."""
-        self.product()  # before its P is overwritten
+    def row_majorizers(
+        self,
+        others: Mapping[str, Update],
+        momentum: Momentum | None = None,
+        last: LastRows | None = None,
+    ) -> dict[str, Majorizer]:
+        """Return the majorizers of other factors by these rows, which `momentum` moves before."""
         if momentum is not None:
             before = momentum.before.copy()
             self.factors[self.rows] = self.factors[self.rows].copy()
             self.extrapolate(self.rows, before, momentum.step, momentum.positive)
-        return {name: self.statistics(name, each).copied() for name, each in others.items()}
+        return {name: self.majorizer(name, each, last).copied() for name, each in others.items()}
 
     def extrapolate(self, name: str, before: Array, step: float, positive: bool) -> None:
         """Extrapolate the last step of a factor; `before` becomes the factor before this."""
@@ -283,18 +261,15 @@ class Problem:
             np.copyto(self.factors[name], factor)
         self.forget()
 
-    def twin(self, last: bool = False) -> Problem:
-        """Return a problem with separate statistics; after the `last` update, share the memory."""
-        workspaces = self._workspaces if last else None
-        given = self.factors, self.relations, self.support, workspaces
-        found = Problem(*given, penalties=self.penalties)
-        found._ready_P = last and self._ready_P
+    def twin(self, last: LastRows | None = None) -> Problem:
+        """Return a problem with its own memory, or that of this one after the `last` update."""
+        workspaces = None if last is None else self._workspaces
+        found = Problem(self.factors, self.relations, self.support, workspaces, self.penalties)
+        found._views = self._views
         return found
 
     def forget(self) -> None:
-        """Forget results for factors that have changed since."""
-        self._kept = self._value = None
-        self._ready_P = False
+        """Forget the images of factors that have changed."""
         self._images.forget()
 
     def clear_unobserved(self, title: Callable[[str], str] | None = None) -> None:
@@ -324,16 +299,21 @@ class Problem:
             np.copyto(F, 0, where=~seen[:, None] & free)
             self.forget()
 
-    def balance(self, earlier: Factors | None = None) -> None:
-        """Balance the scales of components by powers of two, unless they are penalized."""
+    def balance(self, earlier: Factors | None = None) -> bool:
+        """Balance the scales of components, unless they are penalized; return whether they move.
+
+        Factors, and their `earlier` values, are multiplied by powers of two.
+        """
         if any(self.penalties.values()):
-            return
+            return False
         exponents = drifts(self.relations, self._largest_of)
         for still in self._still():
             exponents = {name: np.where(still, 0, each) for name, each in exponents.items()}
-        if any(each.any() for each in exponents.values()):
+        moves = any(each.any() for each in exponents.values())
+        if moves:
             self.forget()
             self._shift(exponents, earlier or {})
+        return moves
 
     def _holds(self, name: str) -> bool:
         """Whether a factor has fixed positive entries, which multiplication would change."""
@@ -376,6 +356,8 @@ def drifts(relations: Sequence[Relation], largest_of: Callable[[str], Array]) ->
     sides = np.array([largest[name] for name in first])
     if len(first) == 2:  # labels of the rows are on the side of the columns
         sides[1] = np.max([sides[1], *(largest[k] for near, k in rest if near == first[0])], axis=0)
+    if (sides.max(axis=0) <= 2.0 ** (_DRIFT - 1) * sides.min(axis=0)).all():
+        return {}
     logs = np.log2(np.where(sides > 0, sides, 1.0))
     shifts = np.rint(logs.mean(axis=0) - logs).astype(np.int64)
     shifts[-1] = -shifts[:-1].sum(axis=0)
@@ -391,52 +373,44 @@ def drifts(relations: Sequence[Relation], largest_of: Callable[[str], Array]) ->
 
 
 class BlockProblem(Problem):
-    """A problem in blocks of rows, which add up the statistics of the other factors.
+    """A problem in blocks of rows, which add up the majorizers of the other factors.
 
-    Here the data are on disk.  An update of the rows returns the statistics for the next updates.
+    Here the data are on disk.  An update of the rows returns majorizers for the next updates.
     """
 
-    _ready: dict[str, Statistics]  # of the current factors
-
-    def forget(self) -> None:
-        super().forget()
-        self._ready = {}
-
-    def statistics(self, name: str, curvature: bool, views: Views = None) -> Statistics:
-        if name not in self._ready:
-            return super().statistics(name, curvature, views)
-        found = self._ready.pop(name)
-        others = [view for view in self.views(name) if self.rows not in view.far]
-        if others:
-            found.join(super().statistics(name, curvature, others))
+    def majorizer(
+        self, name: str, update: Update, last: LastRows | None = None, views: Views = None
+    ) -> Majorizer:
+        if last is None or name not in last.ready:
+            return super().majorizer(name, update, last, views)
+        found = last.ready[name]
+        if others := [view for view in self.views(name) if self.rows not in view.far]:
+            found.add(super().majorizer(name, update, last, others), same_terms=False)
         return found
 
-    def update_rows(self, rule: Solver, momentum: Momentum | None = None) -> None:
-        if rule == "hals" and not self.descends(self.rows, rule):
-            rule = "mm"  # as for the other factor, even if a block could use descent
-        ready: dict[str, Statistics] = {}
-        self._ready = ready
+    def update_rows(
+        self, plan: Plan, momentum: Momentum | None = None, last: LastRows | None = None
+    ) -> LastRows:
+        ready: dict[str, Majorizer] = {}
         far, bounds, product = self.relations[0].names[1], self._bounds(self.rows), 0.0
         first, *others = (r for r in self.relations if self.rows in r.names)
-        elsewhere = [r.term.gram for r in self.relations if self.rows not in r.names]
         for rows, entries in first.term.entries.blocks():
             relations = [replace(first, term=first.term.part(rows, entries))]
             relations += [replace(r, term=r.term.part(rows)) for r in others]
             factors = {**self.factors, self.rows: self.factors[self.rows][rows]}
             support = {k: T[rows] if k == self.rows else T for k, T in self.support.items()}
-            given = factors, relations, support, self._workspaces, True, self.penalties
-            block = Problem(*given, elsewhere)
-            block.bounds_of_rows = [bound.part(rows) for bound in bounds]
+            block = Problem(factors, relations, support, self._workspaces, self.penalties)
+            of_rows = block.majorizer(self.rows, plan.by_factor[self.rows])
+            now = block.apply(self.rows, of_rows, plan, [bound.part(rows) for bound in bounds])
+            product += block.product(now)
             where = momentum and replace(momentum, before=momentum.before[rows])
-            block.update_rows(rule)
-            found = block.row_statistics({far: self.descends(far, rule)}, where)
-            product += block.product()
+            found = block.row_majorizers({far: plan.by_factor[far]}, where)
             if far in ready:
                 ready[far].add(found[far])
             else:
                 ready |= found
         self._images.forget(self.rows)
-        self._kept = product if self._keeps_P else None
+        return LastRows(product=product if self._keeps_P else None, ready=ready)
 
 
 def problem_kind(relations: Sequence[Relation]) -> type[Problem]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,8 +13,7 @@ from .._backend.dispatch import aligned_zeros
 from .._common.arrays import Array, Factors
 from .._data.entries import SparseEntries, Target
 from .._data.tensors import RowProducts
-from .descent import Part, added
-from .terms import Loss, Term
+from .terms import Term
 
 SOLVERS = ("auto", "mm", "mu", "hals")
 
@@ -109,6 +108,11 @@ class TermView(NamedTuple):
     far_map: LinearMap | None = None
 
     @property
+    def one_row(self) -> bool:
+        """Whether N is one row for all rows of the factor."""
+        return self.term.loss.model_free and self.map is None and self.term.form.equal_rows
+
+    @property
     def mapped(self) -> bool:
         return self.map is not None or self.far_map is not None
 
@@ -129,47 +133,3 @@ def unreached(relations: Sequence[Relation], factors: Factors) -> float:
     """Return the part of the value from entries that no component can reach."""
     pairs = [(r, r.pair(Images(factors))) for r in relations if r.coefficient]
     return sum(r.coefficient * r.term.unreached(*pair) for r, pair in pairs)
-
-
-@dataclass
-class Statistics:
-    """Sufficient statistics of rows of the data for a factor, which can be added.
-
-    (P, N) by loss, with N as one row if all are equal; or P and the parts of the curvature; or
-    nothing for coordinate descent entry by entry, which reads the data.
-    """
-
-    sums: dict[Loss, tuple[Array, Array]]
-    parts: list[Part]
-
-    @property
-    def P(self) -> Array:
-        """The sum of P over the losses, in the unit of squares."""
-        parts = [
-            P if loss.slope == 2 else P * (loss.slope / 2) for loss, (P, _) in self.sums.items()
-        ]
-        return parts[0] if len(parts) == 1 else np.sum(parts, axis=0)
-
-    def copied(self, copy: Callable[[Array], Array] = np.copy) -> Statistics:
-        """Return a copy that the problem does not overwrite."""
-        sums, parts = {loss: (copy(P), copy(N)) for loss, (P, N) in self.sums.items()}, []
-        for part in self.parts:
-            gram = part.quadratic.gram
-            own = part.quadratic if gram is None else replace(part.quadratic, gram=copy(gram))
-            parts.append(part._replace(quadratic=own))
-        return Statistics(sums, parts)
-
-    def join(self, others: Statistics) -> None:
-        for loss, pair in others.sums.items():
-            self.sums[loss] = added(self.sums[loss], pair) if loss in self.sums else pair
-        self.parts += others.parts
-
-    def add(self, others: Statistics) -> None:
-        """Add statistics of other rows; the curvature must be one Gram matrix."""
-        for loss, (P, N) in self.sums.items():
-            P += others.sums[loss][0]
-            N += others.sums[loss][1]
-        for part, other in zip(self.parts, others.parts, strict=True):
-            mine, its = part.quadratic.gram, other.quadratic.gram
-            if mine is not None and its is not None:
-                mine += its

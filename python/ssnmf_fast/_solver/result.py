@@ -35,6 +35,7 @@ class _Always(TypedDict):
 
 
 class _Settings(_Always, total=False):
+    plan: str
     supervision_loss: str | float
     feature_weight: str | float | None
 
@@ -54,7 +55,8 @@ class Receipt:
     inputs : dict of str to str
         Fingerprints of the other inputs: labels, weights, supports, penalties.
     settings : dict
-        Losses and their weights, solver, start, `n_components`, `max_iter`, `tol`, the seed if any.
+        Losses and their weights, solver and its plan (what updated each factor), start,
+        `n_components`, `max_iter`, `tol`, the seed if any.
     parts : dict of str to str
         Fingerprints of the factors and of the history of the objective.
     version, level, dtype : str

@@ -66,7 +66,8 @@ def start(
         stored = {name: padded(F, dtype) for name, F in zip("SA", drawn, strict=True)}
         squares = squares_of_fit(of_roots, stored, rank, known.moves(stored))
     if squares is None:
-        S, F = _as_known(_drawn(name, X, data, rank, rng, X_weights), known, data.mean())
+        mean = data.mean()
+        S, F = _as_known(_drawn(name, X, data, mean, rank, rng, X_weights), known, mean)
     else:
         S, F = (known.restore(name, F) for name, F in zip("SA", squares, strict=True))
         S = S * even_weight(data.mean(), float(S.mean(axis=0) @ F.mean(axis=0)))
@@ -86,10 +87,15 @@ def choose_start(init: str, loss: Loss, on_disk: bool) -> str:
 
 
 def _drawn(
-    init: str, X: Matrix, data: Term, rank: int, rng: Generator, weights: WeightsLike
+    init: str,
+    X: Matrix,
+    data: Term,
+    mean: float,
+    rank: int,
+    rng: Generator,
+    weights: WeightsLike,
 ) -> Sequence[Array]:
     """Return S and A.T of a named start, float64; uniform for others."""
-    mean = data.mean()
     if init not in ("nndsvda", "random-acol"):
         return uniform(data.shape, mean, rank, rng)
     if weights is not None:  # starts must not use entries without weight
@@ -112,6 +118,8 @@ def uniform(shape: tuple[int, ...], mean: float, rank: int, rng: Generator) -> l
 
 def _as_known(drawn: Sequence[Array], known: Known, mean: float) -> list[Array]:
     """Return a drawn S and A.T with their known parts."""
+    if not known:
+        return [*drawn]
     pairs = zip("SA", drawn, strict=True)
     factors = {name: known.restore(name, known.within(name, F)) for name, F in pairs}
     levels = known.levels({name: F.mean(axis=0) for name, F in factors.items()}, mean)
@@ -137,9 +145,10 @@ def squares_of_fit(
 
 def short_fit(problem: Problem, n_steps: int = _LEAST_SQUARES_STEPS) -> float:
     """Return the objective after some steps, and balance the scales of components."""
-    steps = steps_of(problem, "auto")
+    steps = steps_of(problem, problem.plan("auto"))
     for iteration in range(n_steps):
         steps.iterate(iteration + 1)
+    steps.settle()
     return steps.objective()
 
 

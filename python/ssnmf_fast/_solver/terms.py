@@ -34,7 +34,7 @@ from .._data.entries import (
 from .._data.tensor_entries import DenseTensorEntries, SparseTensorEntries
 from .._data.tensors import SparseTensor, mean_sum, used_columns
 from .._data.weight_forms import Listed, MissingEntries, MoreEntries, Separable, WeightForm
-from .descent import multiply
+from .majorizer import Kind, Majorizer
 
 _FINEST, _RELAXATION = 1e-4, 0.9  # of multiplicative steps by rows
 
@@ -138,8 +138,12 @@ class Loss:
             unsolved = (np.abs(F * (N - P)) > max(tol, _FINEST) * whole).any(axis=1)
             if not unsolved.any():
                 break
-            multiply(F, {self: (P, N)}, "mm", _RELAXATION, term.threads)
+            Majorizer({kind_of(self): (P, N)}).multiply(F, "mm", _RELAXATION, term.threads)
         return int(np.count_nonzero(unsolved))
+
+
+def kind_of(loss: Loss) -> Kind:
+    return (*loss.exponents, loss.slope)
 
 
 registry: dict[str, Loss] = {}

@@ -28,7 +28,7 @@ from ._cluster import reduce_tasks
 from ._data import BlockInput, Blocks, Data, count_threads, load, with_title
 from ._estimators import OnCluster, Self, documented, lazy
 from ._fit import ClusterFit, begin, cluster_fit, pcg64_of
-from ._rows import UPDATES_OF_LOST_ROWS, Block, BlockStatistics, Factors, Plan, Rows, Step
+from ._rows import UPDATES_OF_LOST_ROWS, Block, BlockPlan, BlockStatistics, Factors, Rows, Step
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -193,7 +193,7 @@ class BayesianNMF(OnCluster, estimators.BayesianNMF):
         scale = checked.count_scale or _find_scale(data)
         titles = [(f"block {position}",) for position in data.positions]
         data = replace(data, futures=data.start(_as_counts, scale, parts=titles))
-        plan = Plan(rank, (KULLBACK_LEIBLER, KULLBACK_LEIBLER), 1.0, data.lengths, threads)
+        plan = BlockPlan(rank, (KULLBACK_LEIBLER, KULLBACK_LEIBLER), 1.0, data.lengths, threads)
         with cluster_fit(data, plan) as fit:
             if isinstance(init, str):
                 A, means, scales = begin(fit, init, rng, Known())

@@ -35,7 +35,7 @@ from .._solver.result import Factorization, FitState
 from ._cluster import check_client
 from ._data import MEMORY, Blocks, ByRows, FilePath, RowWeights, count_threads, load
 from ._fit import ClusterProblem, begin, cluster_fit, pcg64_of
-from ._rows import Plan, copy_rows
+from ._rows import BlockPlan, copy_rows
 from ._rows import losses as losses_of
 
 Callback: TypeAlias = Callable[[FitState], object]
@@ -160,10 +160,9 @@ def factorize(
         warn_of_rank(rank, min(data.shape), "min(n, m)")
     others = (data.n_labels, weight), (features.shape[1] if features else None, of_features)
     penalized = matrix_penalties(penalties, data.shape, rank, known, *others, in_memory=False)
-    plan = Plan(
+    plan = BlockPlan(
         *(rank, losses, 1.0 if weight is None else weight, data.lengths, threads),
         penalties={name: each if name == "S" else NONE for name, each in penalized.items()},
-        elsewhere=() if features is None else (features.gram,),
     )
     with cluster_fit(data, plan) as fit:
         if named:

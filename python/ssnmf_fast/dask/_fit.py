@@ -22,13 +22,15 @@ from .._data.threads import resolve_threads
 from .._solver import starts
 from .._solver.build import even_weight, pad_factors
 from .._solver.known import Known
+from .._solver.majorizer import Majorizer
 from .._solver.penalties import Penalties
-from .._solver.problem import BlockProblem, Momentum, Views
-from .._solver.relations import Relation, Statistics, unreached, value
+from .._solver.plan import DEFAULT_TOL, Plan, Update, plan
+from .._solver.problem import BlockProblem, LastRows, Momentum, Views
+from .._solver.relations import Relation, unreached, value
 from . import _cluster, _rows
 from ._cluster import GOES_ON, WorkersLostError, ask, finish, keep_value, logger, result_of, retry
 from ._data import Data
-from ._rows import Block, BlockStatistics, Draw, Plan, Rows, RowStep, Step
+from ._rows import Block, BlockPlan, BlockStatistics, Draw, Rows, RowStep, Step
 
 
 def _find_homes(
@@ -47,7 +49,7 @@ def _find_homes(
 class ClusterFit:
     """The blocks of a fit, each on the worker with its rows of S, and totals of all blocks."""
 
-    def __init__(self, data: Data, plan: Plan) -> None:
+    def __init__(self, data: Data, plan: BlockPlan) -> None:
         self.data, self.plan, self.client = data, plan, data.client
         self.name = f"ssnmf-fast-{uuid.uuid4().hex[:12]}"
         titles = zip([(self.name, i) for i in data.positions], data.bounds[:-1], strict=True)
@@ -174,7 +176,7 @@ class ClusterFit:
 
 
 @contextmanager
-def cluster_fit(data: Data, plan: Plan) -> Iterator[ClusterFit]:
+def cluster_fit(data: Data, plan: BlockPlan) -> Iterator[ClusterFit]:
     """Yield a fit; on exit, the workers drop its blocks with their rows."""
     fit = ClusterFit(data, plan)
     try:
@@ -190,7 +192,6 @@ class ClusterProblem(BlockProblem):
     Here S and its relations have no rows.  Changes of S wait for the next task.
     """
 
-    _sums: dict[str, Any]  # of the last update
     _of_rows = 0.0  # penalties of S
 
     def __init__(
@@ -207,7 +208,8 @@ class ClusterProblem(BlockProblem):
         self._local = local
         self._elsewhere = tuple(name for r in fit.relations for name in r.names[1:])
         related = [*fit.relations, *local]
-        super().__init__(factors, related, support, whole=False, penalties=penalties)
+        super().__init__(factors, related, support, penalties=penalties)
+        self._auto = self.plan("auto")
         self.threads = resolve_threads()  # all threads: the workers wait for the caller
 
     def scale_rows(self, scales: Array) -> None:
@@ -216,13 +218,20 @@ class ClusterProblem(BlockProblem):
         if (free != 1).any():
             self._changes.append(partial(Rows.scale, scales=free))
 
-    def run_step(self, rule: Solver | None = None, **parts: Any) -> BlockStatistics:
+    def plan(self, rule: Solver, tol: float = DEFAULT_TOL) -> Plan:
+        rank = self.factors[self.rows].shape[1]
+        return plan(self.relations, self.penalties, rule, tol, rank=rank, whole=False)
+
+    def _step(self, plan: Plan | None = None, **parts: Any) -> RowStep:
+        fields = {"number": self._fit.number, "names": self._elsewhere, **parts}
+        return RowStep(plan=plan or self._auto, updates=plan is not None, **fields)
+
+    def run_step(self, plan: Plan | None = None, **parts: Any) -> BlockStatistics:
         """Run the waiting changes, and a step with these fields, in all blocks."""
         changes, self._changes = tuple(self._changes), []
-        moves = bool(changes or rule)
+        moves = bool(changes or plan)
         self._fit.number += moves
-        fields = {"number": self._fit.number, "names": self._elsewhere, **parts}
-        step = RowStep(moves=moves, changes=changes, rule=rule, **fields)
+        step = self._step(plan, moves=moves, changes=changes, **parts)
         statistics = self._fit.run(step, self.factors)
         self._largest = statistics.largest
         self._of_rows = float(statistics.sums.get("penalties", 0.0))
@@ -232,34 +241,30 @@ class ClusterProblem(BlockProblem):
         """Return futures of the results of a function for the rows of each block."""
         if self._changes:
             self.run_step()
-        step = RowStep(number=self._fit.number, names=self._elsewhere, reads=reads)
-        return self._fit.read(step, self.factors)
+        return self._fit.read(self._step(reads=reads), self.factors)
 
-    def statistics(self, name: str, curvature: bool, views: Views = None) -> Statistics:
-        if name in self._elsewhere and name not in self._ready:
-            self._ready = dict(self.run_step(others={name: curvature}).factors)
-        return super().statistics(name, curvature, views)
+    def majorizer(
+        self, name: str, update: Update, last: LastRows | None = None, views: Views = None
+    ) -> Majorizer:
+        if name in self._elsewhere and (last is None or name not in last.ready):
+            last = LastRows(ready=self.run_step(others={name: update}).factors)
+        return super().majorizer(name, update, last, views)
 
-    def descends(self, name: str, rule: Solver) -> bool:
-        """Return whether to use coordinate descent; it needs one Gram matrix for all rows."""
-        return super().descends(name, rule) and all(s.term.gram for s in self.views(name))
-
-    def refines(self) -> bool:
-        return False
-
-    def update_rows(self, rule: Solver, momentum: Momentum | None = None) -> None:
-        if rule == "hals" and not self.descends(self.rows, rule):
-            rule = "mm"
-        others = {name: self.descends(name, rule) for name in self._elsewhere}
+    def update_rows(
+        self, plan: Plan, momentum: Momentum | None = None, last: LastRows | None = None
+    ) -> LastRows:
+        others = {name: plan.by_factor[name] for name in self._elsewhere}
         where = None if momentum is None else (momentum.step, momentum.positive)
-        statistics = self.run_step(rule=rule, others=others, ahead=where)
-        self._ready, self._sums = dict(statistics.factors), statistics.sums
-        self._kept = self._sums.get("product")
+        found = self.run_step(plan, others=others, ahead=where)
+        if "product" not in found.sums:
+            return LastRows(ready=found.factors)
+        below, constant = found.sums["sides"].tolist()
+        return LastRows(None, False, found.sums["product"], (below, constant), ready=found.factors)
 
-    def _value_of_terms(self) -> float:
+    def _value_of_terms(self, last: LastRows | None) -> float:
         here = value(self._local, self.factors)
-        if self._kept is not None:
-            total, constant = self._objective_from_P()
+        if last is not None and last.product is not None:
+            total, constant = self._objective_from_P(last)
             if not (self._has_data and self._cancels(total, constant)):
                 return total + here
         return float(self.run_step(asks=(value,)).sums["value"]) + here
@@ -272,9 +277,6 @@ class ClusterProblem(BlockProblem):
         rank, number = self._fit.plan.rank, np.arange(self.factors[self.rows].shape[1])
         fixed = (rank - self._fit.data.n_fixed <= number) & (number < rank)
         return [*super()._still(), fixed]
-
-    def squares(self) -> tuple[float, float]:
-        return self._sums["below"], self._sums["constant"]
 
     def unreached(self) -> float:
         return float(self.run_step(asks=(unreached,)).sums["unreached"])
@@ -346,7 +348,7 @@ def _uniform(fit: ClusterFit, rng: np.random.Generator, known: Known) -> Start:
 
 def _least_squares(fit: ClusterFit, rng: np.random.Generator, known: Known) -> Start | None:
     """Start from the squares of factors fitted to the square roots of X; None if one is 0."""
-    plan = replace(fit.plan, of_roots=True, lengths=((), ()), penalties={}, elsewhere=())
+    plan = replace(fit.plan, of_roots=True, lengths=((), ()), penalties={})
     rank = plan.rank
     with cluster_fit(fit.data, plan) as roots:
         A, _, scales = _uniform(roots, rng, known.roots())

@@ -22,16 +22,18 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from .._backend.dispatch import aligned_zeros, kernels, padded, padded_zeros
-from .._common.arrays import Array, Solver, bits_of, mask_of
+from .._common.arrays import Array, bits_of, mask_of
 from .._data.border import check_factor
 from .._models.variational_problem import Posterior
 from .._solver import starts, terms
 from .._solver.build import build_term
 from .._solver.known import Known
 from .._solver.losses import FROBENIUS
+from .._solver.majorizer import Majorizer
 from .._solver.penalties import Penalties, value_of
+from .._solver.plan import Plan, Update
 from .._solver.problem import Momentum, Problem, Workspaces, observed_rows, problem_kind
-from .._solver.relations import Relation, Statistics, unreached, value
+from .._solver.relations import Relation, unreached, value
 from .._solver.terms import Loss
 from ._data import BlockInput, as_matrix, with_title
 
@@ -52,7 +54,7 @@ class BlockStatistics:
     """Sufficient statistics of a block of rows for the other factors, which can be added."""
 
     sums: dict[str, Any]  # numbers or arrays
-    factors: dict[str, Statistics] = field(default_factory=dict)
+    factors: dict[str, Majorizer] = field(default_factory=dict)
     largest: Array = field(default_factory=lambda: np.zeros(0))  # entries of the components
 
     def plus(
@@ -156,7 +158,6 @@ class Block:
     start: Array | None  # given rows
     fixed: Array | None = None  # the last components of S
     penalties: Mapping[str, Penalties] = field(default_factory=dict)  # of S, and names of others
-    elsewhere: tuple[bool, ...] = ()  # see `Problem`
     clears: bool = True  # whether rows without an entry are 0: not in the fit of a start
     rows: Rows | None = None
 
@@ -187,7 +188,7 @@ class Block:
 
     def problem(self, rows: Rows, others: Factors) -> Problem:
         support = {} if self.support is None else {"S": self.support}
-        arguments = self.relations, support, rows.workspaces, False, self.penalties, self.elsewhere
+        arguments = self.relations, support, rows.workspaces, self.penalties
         return problem_kind(self.relations)({"S": rows.S, **others}, *arguments)
 
     def restrict(self, S: Array) -> None:
@@ -207,7 +208,7 @@ class Block:
 
 
 @dataclass(frozen=True)
-class Plan:
+class BlockPlan:
     """How to build blocks; the same for all blocks."""
 
     rank: int
@@ -217,10 +218,9 @@ class Plan:
     threads: int
     of_roots: bool = False
     penalties: Mapping[str, Penalties] = field(default_factory=dict)  # only those of S count
-    elsewhere: tuple[bool, ...] = ()  # of labels of features, see `Problem`
 
 
-def build(data: BlockInput, key: tuple[str, int], first: int, plan: Plan) -> Block:
+def build(data: BlockInput, key: tuple[str, int], first: int, plan: BlockPlan) -> Block:
     """Return a block for a fit; `first` is the number of its first row in all data."""
     X, dtype, rank = data.X, data.X.dtype, plan.rank
     X, shape = starts.roots(X) if plan.of_roots else X, (X.shape[0], rank)
@@ -242,7 +242,7 @@ def build(data: BlockInput, key: tuple[str, int], first: int, plan: Plan) -> Blo
         if not S.all():  # zeros of a given start stay
             positive = bits_of(padded(S, dtype) > 0)
             support = positive if support is None else support & positive
-    further = plan.penalties, plan.elsewhere, not plan.of_roots
+    further = plan.penalties, not plan.of_roots
     return Block(key, first, relations, support, places, rank, dtype, S, fixed, *further)
 
 
@@ -314,10 +314,11 @@ def run_task(block: Block, task: Callable[..., Any], *arguments: object) -> Any:
 
 @dataclass(frozen=True, kw_only=True)
 class RowStep(Step):
-    """Changes of the rows, an update by a rule, and the statistics and sums to return."""
+    """Changes of the rows, an update by the plan, and the statistics and sums to return."""
 
-    rule: Solver | None = None
-    others: Mapping[str, bool] = field(default_factory=dict)  # whether their curvature is needed
+    plan: Plan
+    updates: bool = False
+    others: Mapping[str, Update] = field(default_factory=dict)  # those whose majorizers are asked
     ahead: tuple[float, bool] | None = None  # step of the momentum, and whether rows stay positive
     asks: tuple[Callable[[Sequence[Relation], Factors], Any], ...] = ()  # values to add
 
@@ -327,9 +328,9 @@ class RowStep(Step):
         S = padded(np.full((block.n_rows, block.rank), size), next(iter(others.values())).dtype)
         block.restrict(S)
         rows = block.cleared(S)
-        problem = block.problem(rows, others)
+        problem, last = block.problem(rows, others), None
         for _ in range(UPDATES_OF_LOST_ROWS):
-            problem.update_rows(self.rule or "auto")
+            last = problem.update_rows(self.plan, last=last)
         return rows
 
     def run(self, block: Block, rows: Rows, others: Factors) -> BlockStatistics:
@@ -337,29 +338,26 @@ class RowStep(Step):
         if moves:
             for change in self.changes:
                 change(rows)
-        problem = block.problem(rows, others)
+        problem, last = block.problem(rows, others), None
         where = self.ahead and Momentum(rows.earlier(), *self.ahead)
         if moves:
-            if self.rule is not None:
+            if self.updates:
                 rows.ahead = None
-                problem.update_rows(self.rule, where)
+                last = problem.update_rows(self.plan, where)
                 rows.sums = {}
                 if all(relation.term.loss.quadratic for relation in block.relations):
-                    below, constant = problem.squares()
-                    rows.sums = {"product": problem.product(), "below": below, "constant": constant}
+                    sides = np.array(problem.squares())
+                    rows.sums = {"product": problem.product(last), "sides": sides}
             rows.number = self.number
         # Only after an update: recovered rows have no sums.
-        sums = dict(rows.sums) if self.rule is not None else {}
+        sums = dict(rows.sums) if self.updates else {}
         sums |= {asked.__name__: asked(block.relations, problem.factors) for asked in self.asks}
         sums["penalties"] = value_of(block.penalties, problem.factors)
-        largest, factors = rows.S.max(axis=0, initial=0.0), {}
+        largest, factors = rows.S.max(axis=0, initial=0.0), dict[str, Majorizer]()
         if self.others:
-            problem.product()  # before its P is overwritten
             if self.ahead:  # the next step may use these rows
                 problem.factors["S"] = rows.ahead_by(*self.ahead, problem.threads)
-            for name, each in problem.row_statistics(self.others).items():
-                parts = [part._replace(G=part.G[:0]) for part in each.parts]  # G is that of S
-                factors[name] = Statistics(each.sums, parts)
+            factors = problem.row_majorizers(self.others, last=last)
         return BlockStatistics(sums, factors, largest)
 
 
