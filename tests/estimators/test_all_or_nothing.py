@@ -217,3 +217,28 @@ def test_a_copy_of_a_model_keeps_its_history():
     model.partial_fit(table(6, "x")[0])
     state.check(other)
     assert len(model.objective_) == 2
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_fit_forgets_earlier_fits(name):
+    model = fitted(name)
+    for key in type(model)._saved:
+        vars(model).setdefault(key, "of an earlier fit")
+    again = model.fit(*arguments(model, *table(6, "new")))
+    once = clone(MODELS[name]).fit(*arguments(model, *table(6, "new")))
+    assert vars(again).keys() == vars(once).keys()
+    if not isinstance(model, sf.LowRankImputer):
+        assert np.array_equal(again.components_, once.components_)
+
+
+@pytest.mark.parametrize("in_batches", [False, True])
+def test_the_loss_is_that_of_the_fit(in_batches):
+    X, _ = table(6, "x")
+    model = clone(MODELS["nmf"]).set_params(loss="kullback-leibler")
+    model = model.partial_fit(X) if in_batches else model.fit(X)
+    S, score = model.transform(X), model.score(X)
+    model.set_params(loss="frobenius")
+    assert model.loss_ == "kullback-leibler"
+    assert np.array_equal(model.transform(X), S)
+    assert model.score(X) == score
+    assert not hasattr(sf.NMF(), "loss_")

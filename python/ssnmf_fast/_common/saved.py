@@ -98,6 +98,7 @@ class Saved:
     optional: bool = False  # whether a fitted model may lack it
     container: type[list[Any] | dict[Any, Any]] | None = None  # of such arrays
     kind: Any = None  # annotation of an attribute made of text and numbers
+    part: str = ""  # the field of the result of a fit that an estimator has as this attribute
 
     @property
     def of_numbers(self) -> bool:
@@ -173,7 +174,7 @@ def arrays_of(value: object) -> Any:
 
 COUNT, NUMBER, POSITIVE = Saved(""), Saved(kind=float), Saved(values="positive")
 STREAM = Saved("??", container=dict, optional=True)  # statistics of batches or slices
-LOSS, HISTORY = Saved(kind=str | float), Saved(kind=list[tuple[int, float]])
+LOSS = Saved(kind=str | float)
 _DICTIONARIES = ("A", "right", "components_", "factors", "factors_", "components")
 
 

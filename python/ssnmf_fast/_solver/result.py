@@ -106,7 +106,7 @@ class Receipt:
         return asdict(self)
 
 
-RECEIPT = Saved(optional=True, kind=Receipt)
+RECEIPT = Saved(optional=True, kind=Receipt, part="receipt")
 
 
 def fingerprints(given: Mapping[str, Any]) -> dict[str, str]:

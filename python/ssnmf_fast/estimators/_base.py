@@ -17,17 +17,17 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .._common.arrays import Array, Seed, VectorLike
+from .._common.arrays import Array, LossName, Seed, VectorLike
 from .._common.bases import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from .._common.foreign import refuse_foreign
-from .._common.saved import COUNT, HISTORY, Saved, arrays_of
+from .._common.saved import COUNT, Saved, arrays_of
 from .._common.warn import warn_user
 from .._data import border
 from .._data.arrays import DataLike, check_dtype, refuse_on_disk
 from .._data.csr_file import CsrFile
 from .._data.threads import resolve_jobs, resolve_threads
 from .._models.factorize import Factorization, factorize
-from .._models.receipts import Check, Inputs, factorization_check
+from .._models.receipts import WEIGHTS, Check, Inputs, Result, factorization_check
 from .._models.represent import explained_deviance, represent
 from .._ranks.choice import RankChoice
 from .._ranks.words import choose_by_words
@@ -41,16 +41,12 @@ DTYPES = (np.float64, np.float32)  # data of other dtypes are converted to the f
 _LEARNING = ("fit", "fit_transform", "partial_fit")
 _SIZED = ("init", "A_support", "fixed_components")  # parameters that may have a row per component
 _INPUTS = ("A_support", "fixed_components", "penalties")  # inputs of factorize that are parameters
-_OF_EARLIER_FITS = (
-    *("stream_statistics_", "stream_settings_", "stream_mode_", "_offset", "_weight_of_labeled"),
-    *("refitted_label_components_", "topic_names_", "covariate_names_", "receipt_"),
-)
 
 Self = TypeVar("Self", bound="FactorizationBase")
 
 
 class Estimator(TransformerMixin, BaseEstimator):
-    """Base of all estimators; restores the attributes if a fit fails."""
+    """Base of all estimators: a fit forgets earlier fits; if it fails, they are restored."""
 
     _allow_nan: ClassVar = True
     _tags: ClassVar[dict[str, str]] = {}  # scikit-learn's tags to set, {group: flag}
@@ -123,7 +119,8 @@ def _taken(cls: Any, method: Callable[..., Any]) -> Signature:
 
 
 def _all_or_nothing(method: Callable[..., Any], cls: Any) -> Callable[..., Any]:
-    """Return a method that restores the attributes if it fails."""
+    """Return a method that restores the attributes if it fails; a fit begins without any."""
+    begins_anew = method.__name__ != "partial_fit"
 
     @wraps(method)
     def learn(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -135,8 +132,10 @@ def _all_or_nothing(method: Callable[..., Any], cls: Any) -> Callable[..., Any]:
             foreign = kwargs.keys() - taken.parameters.keys()
             refuse_foreign(name, foreign, weights="X_weights" in taken.parameters)
             raise TypeError(f"{name}() {error}.") from None
-        before = dict(vars(self))
+        before, forgotten = dict(vars(self)), self._saved if begins_anew else {}
+        first = {name: one for name, one in before.items() if name not in forgotten}
         try:
+            self.__dict__ = first
             result = method(self, *args, **kwargs)
             _require_finite(self)
             return result
@@ -165,7 +164,11 @@ class IterativeEstimator(ClassNamePrefixFeaturesOutMixin, Estimator):
     dtype: npt.DTypeLike | None = None
 
     _verifiable: ClassVar[bool] = True
-    _saved: ClassVar = {"objective_": HISTORY, "n_iter_": COUNT, "receipt_": RECEIPT}
+    _saved: ClassVar = {
+        "objective_": Saved(kind=list[tuple[int, float]], part="objective"),
+        "n_iter_": Saved("", part="n_iter"),
+        "receipt_": RECEIPT,
+    }
     _of_fit: ClassVar = """
     Warns
     -----
@@ -183,13 +186,27 @@ class IterativeEstimator(ClassNamePrefixFeaturesOutMixin, Estimator):
 
     def _keep(self, result: Any, inputs: Inputs | None = None, **attributes: Any) -> None:
         """Set the attributes of a fit, add inputs to its receipt, and warn unless converged."""
-        for earlier in _OF_EARLIER_FITS:
-            self.__dict__.pop(earlier, None)
         if receipt := getattr(result, "receipt", None):
             known = receipt.inputs | fingerprints(inputs or {})
-            attributes["receipt_"] = replace(receipt, inputs=known).sealed()
-        vars(self).update(objective_=result.objective, n_iter_=result.n_iter, **attributes)
+            result = replace(result, receipt=replace(receipt, inputs=known).sealed())
+        if getattr(self, "penalties", None) is not None:
+            attributes["sample_penalties_"] = plain_penalties(self.penalties)
+        parts = {name: getattr(result, one.part, None) for name, one in self._saved.items()}
+        learned = {name: part for name, part in parts.items() if part is not None}
+        vars(self).update(learned, **attributes)
         self._warn_unless_converged(result)
+
+    def _result(self, kind: type[Result]) -> Result:
+        """Return the result of the last fit; it shares the arrays of the attributes."""
+        receipt = getattr(self, "receipt_", None)
+        if receipt is None:
+            raise AttributeError(f"{type(self).__name__} has a factorization_ only after fit.")
+        own = [(name, one.part) for name, one in self._saved.items() if one.part]
+        parts: dict[str, Any] = {part: getattr(self, name, None) for name, part in own}
+        if "B" in parts and "B" not in receipt.parts:  # computed after the fit
+            parts["B"] = None
+        weights = {name: receipt.settings.get(name) for name in WEIGHTS if hasattr(kind, name)}
+        return kind(**parts, **weights, converged=receipt.converged)
 
     def _warn_unless_converged(self, result: Any) -> None:
         if not result.converged and self._tol() > 0 and 0 < self.max_iter <= result.n_iter:
@@ -242,8 +259,8 @@ class FactorizationBase(IterativeEstimator):
     """
 
     _saved: ClassVar[dict[str, Saved]] = {
-        "components_": Saved("rm"),
-        "representation_": Saved("nr", optional=True),
+        "components_": Saved("rm", part="A"),
+        "representation_": Saved("nr", optional=True, part="S"),
         "n_features_in_": COUNT,
         "feature_names_in_": Saved("m", optional=True),
         "sample_penalties_": Saved(optional=True, kind=PlainPenalties),
@@ -256,13 +273,21 @@ class FactorizationBase(IterativeEstimator):
     @property
     def factorization_(self) -> Factorization:
         """Result of the last fit with its receipt; it shares the arrays of the attributes."""
-        if not hasattr(self, "receipt_"):
-            raise AttributeError(f"{type(self).__name__} has a factorization_ only after fit.")
-        receipt, settings = self.receipt_, self.receipt_.settings
-        B = self.label_components_ if "B" in receipt.parts else None
-        fit = self.representation_, self.components_, B, self.objective_, self.n_iter_
-        weights = settings["supervision_weight"], settings.get("feature_weight")
-        return Factorization(*fit, receipt.converged, *weights, receipt=receipt)
+        return self._result(Factorization)
+
+    @property
+    def loss_(self) -> LossName | float:
+        """Loss of the fit."""
+        check_is_fitted(self, "components_")
+        own: LossName | float = getattr(self, "loss", "kullback-leibler")
+        receipt = getattr(self, "receipt_", None)
+        settings = receipt.settings if receipt else getattr(self, "stream_settings_", vars(self))
+        known: LossName | float = settings.get("loss_", settings.get("loss", own))
+        return own if str(known) == "given" else known
+
+    @loss_.setter
+    def loss_(self, loss: LossName | float) -> None:
+        vars(self)["loss_"] = loss
 
     def _check_of(self, X: Any, y: Any, given: Inputs, threads: int) -> Check:
         X, parameters = self._checked(X), self._arguments()
@@ -283,7 +308,6 @@ class FactorizationBase(IterativeEstimator):
 
     def _choose_rank(self, X: Any) -> int:
         """Return the number of components for checked data; "auto" sets `rank_choice_`."""
-        self.__dict__.pop("rank_choice_", None)
         rank = self.n_components
         if not (isinstance(rank, str) and rank == "auto"):
             return border.check_integer(rank, "n_components", 1)
@@ -348,19 +372,12 @@ class FactorizationBase(IterativeEstimator):
         known = {k: v for k, v in given.items() if k == "covariates" and v is not None}
         return self._features(X, given.get("X_weights"), **known)
 
-    def _keep(self, result: Any, inputs: Inputs | None = None, **attributes: Any) -> None:
-        if getattr(self, "penalties", None) is not None:
-            attributes["sample_penalties_"] = plain_penalties(self.penalties)
-        if getattr(result, "B", None) is not None:
-            attributes["label_components_"] = result.B
-        super()._keep(result, inputs, components_=result.A, representation_=result.S, **attributes)
-
     def _factorize(self, X: Any, y: Any = None, **arguments: Any) -> Factorization:
         """Factorize checked data; estimators on a cluster do it there."""
         return factorize(border.CleanMatrix(X), y, **arguments)
 
     def _represent(self, X: Any, X_weights: WeightsLike, **known: Any) -> Array:
-        known |= {"loss": self.loss, "X_weights": X_weights, "n_threads": self.n_threads}
+        known |= {"loss": self.loss_, "X_weights": X_weights, "n_threads": self.n_threads}
         penalties = penalties_named(getattr(self, "sample_penalties_", None) or {})
         return represent(border.CleanMatrix(X), self.components_, penalties=penalties, **known)
 
@@ -402,9 +419,8 @@ class FactorizationBase(IterativeEstimator):
 
     def _explained(self, X: Any, X_weights: WeightsLike, **known: Any) -> float:
         S, A = self._represent(X, X_weights, **known), self.components_
-        loss = getattr(self, "loss_", getattr(self, "loss", "kullback-leibler"))
-        threads = self.n_threads
-        return explained_deviance(X, [S, A.T], loss=loss, X_weights=X_weights, n_threads=threads)
+        settings: Any = {"loss": self.loss_, "n_threads": self.n_threads}
+        return explained_deviance(X, [S, A.T], X_weights=X_weights, **settings)
 
     def inverse_transform(self, X: npt.ArrayLike) -> Array:
         """Map a representation back to data, ``S @ components_``.

@@ -84,11 +84,12 @@ class BayesianBase(FactorizationBase):
     _takes_files: ClassVar = False
     _verifiable: ClassVar = False
     _saved: ClassVar = {
-        "components_rate_": Saved("r", "positive"),
-        "representation_rates_": Saved("gr", "positive"),
-        "representation_groups_": Saved("n", "<g", optional=True),
+        "components_rate_": Saved("r", "positive", part="A_rates"),
+        "representation_rates_": Saved("gr", "positive", part="S_rates"),
+        "representation_groups_": Saved("n", "<g", optional=True, part="S_groups"),
         "lower_bound_": NUMBER,
-        **dict.fromkeys(("count_scale_", "A_shape_", "A_mean_"), POSITIVE),
+        "count_scale_": Saved(values="positive", part="count_scale"),
+        **dict.fromkeys(("A_shape_", "A_mean_"), POSITIVE),
     }
 
     def fit(self: Self, X: DataLike, y: VectorLike = None) -> Self:  # type: ignore[override]
@@ -112,8 +113,6 @@ class BayesianBase(FactorizationBase):
             arguments.pop(name, None)
         result = self._fit_variational(X, groups, **arguments | given)
         learned: dict[str, Any] = {f"{name}_": p for name, p in result.hyperparameters.items()}
-        learned |= {"components_rate_": result.A_rates, "representation_rates_": result.S_rates}
-        learned |= {"representation_groups_": result.S_groups, "count_scale_": result.count_scale}
         self._keep(result, lower_bound_=-result.objective[-1][1], **learned)
         active = self.active_components_
         r, idle = len(active), int(np.count_nonzero(~active))

@@ -128,9 +128,9 @@ class NonnegativeCP(IterativeEstimator):
     """
     _tags: ClassVar = {"input_tags": "three_d_array"}
     _saved: ClassVar[dict[str, Saved]] = {
-        "factors_": Saved("?r", container=list),
-        "weights_": Saved("r", "nonnegative"),
-        "label_components_": Saved("r?", container=dict, optional=True),
+        "factors_": Saved("?r", container=list, part="factors"),
+        "weights_": Saved("r", "nonnegative", part="weights"),
+        "label_components_": Saved("r?", container=dict, optional=True, part="label_components"),
         "loss_": LOSS,
         "stream_mode_": Saved("", optional=True),
         "stream_statistics_": STREAM,
@@ -165,19 +165,13 @@ class NonnegativeCP(IterativeEstimator):
             y = None
         result = factorize_tensor(X, X_weights=X_weights, y=y, **arguments)
         check_mode(self.stream_mode, "stream_mode", len(result.factors))
-        learned: dict[str, Any] = {"factors_": result.factors, "weights_": result.weights}
-        learned |= {"label_components_": result.label_components, "loss_": self.loss}
-        self._keep(result, **learned)
+        self._keep(result, loss_=self.loss)
         return self
 
     @property
     def factorization_(self) -> TensorFactorization:
         """Result of the last :meth:`fit` with its receipt; it shares the arrays of attributes."""
-        receipt = getattr(self, "receipt_", None)
-        if receipt is None:
-            raise AttributeError("NonnegativeCP has a factorization_ only after fit.")
-        fitted = self.factors_, self.weights_, self.label_components_, self.objective_
-        return TensorFactorization(*fitted, self.n_iter_, receipt.converged, receipt=receipt)
+        return self._result(TensorFactorization)
 
     def _check_of(self, X: Any, y: Any, given: Mapping[str, Any], threads: int) -> Check:
         inputs = given if y is None else {"y": y, **given}

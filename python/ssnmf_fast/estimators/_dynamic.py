@@ -222,7 +222,6 @@ class DynamicTopics(FactorizationBase):
         found = self._find(self.method, X, slices, settings)
         fit, between, prevalence = found.fit, found.between, found.prevalence
         self.components_, self.method_ = found.components, found.method
-        self.__dict__.pop("stream_statistics_", None)
         self.loss_, self.freq_ = self.loss, self.freq
         self.objective_, self.n_iter_, self.date_order_ = fit.objective, fit.n_iter, read.first
         if self.verbose and between is not None:

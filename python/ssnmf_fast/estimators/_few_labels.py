@@ -145,7 +145,7 @@ class FewLabelsClassifier(ReadoutPredictions):
     _multi_label: ClassVar = True
     _saved: ClassVar = {
         "side_names_": Saved(optional=True, kind=dict[str, list[str]]),
-        "label_components_": Saved("rk"),
+        "label_components_": Saved("rk", part="B"),
         "n_labeled_": COUNT,
         "self_training_": COUNT,
         "side_": Saved("", optional=True, container=dict),
@@ -199,7 +199,6 @@ class FewLabelsClassifier(ReadoutPredictions):
         fit = taught[0].joined().fit_topics()
         trained = training.train(samples, taught, fit, plan, names, most)
         readout, validation = training.calibrated(samples, plan, trained, validation)
-        self._drop_readout()
         self._keep(
             trained.fit,
             self_training_=plan.rounds,

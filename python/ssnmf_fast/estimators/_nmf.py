@@ -23,10 +23,15 @@ from ._base import FactorizationBase
 from ._docstrings import complete_docstring
 from ._training_data import as_outer, checked_weight, label_weights, with_sample_weight
 
+_OF_FITS = (  # and not of batches
+    *("representation_", "receipt_"),
+    *("refitted_label_components_", "readout_", "class_shares_"),
+)
+
 
 def keep_stream(model: Any, stream: Online | Stream) -> None:
     """Set the attributes that count the calls of `partial_fit`, and drop those of a fit alone."""
-    for name in ("representation_", "refitted_label_components_", "receipt_"):
+    for name in _OF_FITS:
         model.__dict__.pop(name, None)
     earlier = model.objective_ if hasattr(model, "stream_statistics_") else []
     model.n_iter_ = model.n_iter_ + 1 if earlier else 1
@@ -54,8 +59,7 @@ class BatchLearner(FactorizationBase):
         for name, attribute in (("covariates", "n_fixed_"), ("penalties", "sample_penalties_")):
             if getattr(self, attribute, None):
                 refuse_to_continue(name, "batches")
-        loss = self.receipt_.settings["loss"] if hasattr(self, "receipt_") else "given"
-        settings = getattr(self, "stream_settings_", {} if loss == "given" else {"loss": loss})
+        settings = getattr(self, "stream_settings_", {"loss": self.loss_})
         A, B = self.components_, getattr(self, "label_components_", None)
         return Online.resume(A, B, settings, getattr(self, "stream_statistics_", {}))
 
@@ -151,8 +155,7 @@ class NMF(BatchLearner):
         if given := [name for name in ("X_weights", "penalties") if name in receipt.inputs]:
             hint = "See objective_, or score with the same weights."
             raise AttributeError(f"reconstruction_err_ needs a fit without {given[0]}. {hint}")
-        loss = receipt.settings["loss"]
-        factor = 1 if loss_named(self.loss if loss == "given" else loss, "loss").quadratic else 2
+        factor = 1 if loss_named(self.loss_, "loss").quadratic else 2
         return math.sqrt(factor * max(0.0, receipt.objective))
 
     def _learn(self, X: Any, y: Any, *, X_weights: Any = None, covariates: Any = None) -> None:

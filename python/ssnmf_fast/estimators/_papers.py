@@ -87,7 +87,7 @@ class ConstrainedNMF(ReadoutPredictions):
     _saved: ClassVar = {"class_representation_": Saved("kr"), "n_labeled_": COUNT}
 
     def _grouped(
-        self, X: Matrix, y: LabelsLike, X_weights: WeightsLike, loss: LossName
+        self, X: Matrix, y: LabelsLike, X_weights: WeightsLike, loss: LossName | float
     ) -> tuple[ClassLabels, Array, Any]:
         """Return labels, the rows of P of the samples, and the means, weights and loss of rows.
 
@@ -102,8 +102,7 @@ class ConstrainedNMF(ReadoutPredictions):
         return labels, groups, merged
 
     def _check_of(self, X: Any, y: LabelsLike, given: Mapping[str, Any], threads: int) -> Check:
-        loss = self.receipt_.settings["loss"]
-        merged = self._grouped(self._checked(X), y, given.get("X_weights"), loss)
+        merged = self._grouped(self._checked(X), y, given.get("X_weights"), self.loss_)
         _, groups, (means, weights, constant) = merged
         S = self.representation_[np.unique(groups, return_index=True)[1]]
         fit, inputs = replace(self.factorization_, S=S), {"X_weights": weights}
@@ -374,7 +373,6 @@ class MarginNMF(ReadoutPredictions):
         learned = {"alpha_": alpha, "n_directions_": alpha.shape[1]}
         learned["supervision_weight_"] = result.supervision_weight
         self._keep(result, inputs, **learned)
-        self._drop_readout()
         if targets is not None:
             self._keep_predictions(X, X_weights, labels_for_training(targets), targets.classes)
 

@@ -129,7 +129,6 @@ class ReadoutPredictions(ClassifierMixin, FactorizationBase):
         self, X: Matrix, X_weights: WeightsLike, labels: TrainingLabels, classes: Array
     ) -> None:
         """Fit the readout to checked data, and set its attributes."""
-        self._drop_readout()
         self.multilabel_, self.classes_, self.class_prior_ = labels.several, classes, labels.prior()
         if getattr(self, "predicts", True):
             S = represented(self._represent, X, X_weights, labels.known)
@@ -149,11 +148,6 @@ class ReadoutPredictions(ClassifierMixin, FactorizationBase):
         enough = labels.weight[rows].sum() >= _MANY_LABELS * labels.members.shape[1]
         member = fit_readout(view, labels, row_scale=4.0 if enough else 1.0)
         self.readout_ = LogisticReadout.of(member, shares.shape[1], view)
-
-    def _drop_readout(self) -> None:
-        of_readout = ("readout_", "class_shares_", "side_", "side_names_", "validation_predicted_")
-        for name in of_readout:
-            self.__dict__.pop(name, None)
 
     def _check_loaded(self) -> None:
         """Raise ValueError also if a loaded model has only a part of its readout."""

@@ -197,7 +197,6 @@ class Recommender(Estimator):
         self.n_iter_, self.base_weight_ = passes, setting.base(Z)
         F, G = factors.factorize_pairs(Z, setting, passes, rng, threads)
         self.representation_, self.components_ = F, np.ascontiguousarray(G.T)
-        self.__dict__.pop("item_weights_", None)  # of an earlier fit
         if self.neighbors and Z.shape[1] <= _MOST_ITEMS:
             self.item_weights_ = factors.item_weights(Z)
         elif self.neighbors:

@@ -315,7 +315,6 @@ class SeededTopics(NamedTopics):
             unknown_seeds_=seeds.unknown,
             inputs=self._fit_inputs(X, y),
         )
-        self._drop_readout()
         order = sorting(self.topic_names_)
         self.multilabel_, self.classes_ = False, self.topic_names_[order]
         self.class_prior_ = likely.mean(axis=0)[order]

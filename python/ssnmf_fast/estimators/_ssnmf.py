@@ -43,7 +43,7 @@ class SupervisedBase(BatchLearner):
         If an earlier :meth:`fit` had another readout than "joint", which is discarded.
     """
     _saved: ClassVar = {
-        "label_components_": Saved("rk"),
+        "label_components_": Saved("rk", part="B"),
         "refitted_label_components_": Saved("rk", optional=True),
     }
 
@@ -248,7 +248,6 @@ class SSNMFClassifier(ReadoutPredictions, SupervisedBase):
             prior = (before * prior + weight * labels.prior()) / (before + weight)
             count, before = count + int(labels.known.sum()), before + weight
         self.class_prior_, self.n_labeled_, self._weight_of_labeled = prior, count, before
-        self._drop_readout()
         return self
 
     def _all_classes(self, y: Any, classes: VectorLike) -> tuple[bool, Array]:
