@@ -102,14 +102,14 @@ def test_accuracy_is_of_unlabeled_samples_and_corrected_by_labeled_ones():
     truth = _committee.TrainingLabels(members[codes], np.ones((150, 1)), False)
     logits = 2.0 * members[np.where(folds == 0, 1 - codes, codes)]
     others = np.array([[3.0, 0.0], [0.0, 1.0]]), np.array([3.0, 1.0])
-    parts = truth, folds, truth, logits, others, np.array([0.5, 0.5])
+    parts = truth, folds, logits, others, np.array([0.5, 0.5])
     slope, _ = _committee.calibration(logits, truth)
     sure = 1 / (1 + np.exp(-slope * np.array([2.0, 3.0, 1.0])))
     wrong = 1 - (3 * sure[1] + sure[2]) / 4 + (sure[0] - 2 / 3) / 2
     accuracy, low, high = _committee.Validation(*parts).accuracy
     assert accuracy == pytest.approx(1 - wrong * (2 / 3) ** 0.1)
     assert low < accuracy < high
-    none = *parts[:4], (logits[:0], np.zeros(0)), parts[5]
+    none = *parts[:3], (logits[:0], np.zeros(0)), parts[4]
     assert _committee.Validation(*none).accuracy[0] == pytest.approx(2 / 3)
 
 

@@ -112,6 +112,20 @@ class Trained:
     shares: Array  # topic shares of labeled samples, computed without labels, (labeled, r)
     members: dict[str, Linear | Votes]
 
+    def logits(self, view: View, n_threads: int | None) -> dict[str, Array]:
+        """Return the logits of every member for the samples of a view, (n, k)."""
+        return {name: member.logits(view, n_threads) for name, member in self.members.items()}
+
+    def readout(self, view: View, weights: dict[str, float]) -> LogisticReadout:
+        """Return the weighted sum of the members, not calibrated."""
+        linear, votes = Linear(np.zeros(len(self.fit.A))), None  # each class has a topic
+        for name, member in self.members.items():
+            if isinstance(member, Votes):
+                votes = replace(member, weight=np.array([weights[name]]))
+            else:
+                linear = linear.plus(member, weights[name])
+        return LogisticReadout.of(linear, len(self.fit.A), view, votes)
+
 
 def prior_of(samples: LabeledSamples) -> dict[str, float]:
     """Return the weights of the members before validation; they sum to 1."""
@@ -167,15 +181,11 @@ def self_trained(
 
 
 def train(
-    samples: LabeledSamples,
-    learned: tuple[LabeledSamples, Array | None],
-    fit: Factorization,
-    plan: Plan,
-    names: set[str],
-    most_voters: int | None = None,
+    samples: LabeledSamples, plan: Plan, names: set[str], most_voters: int | None = None
 ) -> Trained:
-    """Fit the members of a committee to the topics of a fit with self-trained labels."""
-    taught, spread = learned
+    """Fit topics with self-trained labels, and the members of a committee to them."""
+    taught, spread = self_trained(samples, plan, names)
+    fit = taught.joined().fit_topics()
     labels, rows = samples.labels, taught.labels.known
     shares = samples.shares(fit.A, rows)
     own = shares[labels.known[rows]]
@@ -192,36 +202,18 @@ def train(
 
 
 def calibrated(
-    samples: LabeledSamples, plan: Plan, trained: Trained, validation: committee.Validation
-) -> tuple[LogisticReadout, committee.Validation]:
-    """Return the readout and the validation, with the class shares that predictions assume."""
-    weights, shares = validation.weights, validation.shares
-    labels, view, threads = samples.labels, samples.view, samples.options["n_threads"]
-    k = len(shares)
-    linear, votes = Linear(np.zeros(k)), None
-    for name, member in trained.members.items():
-        if isinstance(member, Votes):
-            votes = replace(member, weight=np.array([weights[name]]))
-        else:
-            linear = linear.plus(member, weights[name])
-    side = [linear.parts.get(name, np.zeros((k, t.shape[1]))) for name, t in view.tables.items()]
-    others: dict[str, Any] = {"votes": votes, "side": np.hstack(side) if side else None}
-    readout = LogisticReadout.of(linear, len(trained.fit.A), view, **others)
-    if plan.estimates and validation.others[1].any():
-        hidden = validation.logits, validation.truth, validation.others
-        shares = committee.estimate_shares(*hidden, labels.prior())
-    readout, validation = validation.calibrate(readout), replace(validation, shares=shares)
-    shift = committee.log_ratio(shares, labels.prior())
-    readout = replace(readout, offsets=readout.offsets + shift)
-    if plan.estimates and validation.others[1].any():
-        rest = np.flatnonzero(~labels.known)
-        rows = np.isin(np.arange(len(labels.members)), rest[:: -(-len(rest) // _MOST_TEMPERED)])
-        seen = replace(view[rows], shares=samples.shares(trained.fit.A, rows))
-        logits = np.zeros((int(rows.sum()), k))
-        for name, member in trained.members.items():
-            logits += weights[name] * member.logits(seen, threads)
-        readout = validation.temper(readout, logits, labels.weight[rows])
-    return readout, validation
+    samples: LabeledSamples, trained: Trained, validation: committee.Validation
+) -> LogisticReadout:
+    """Return the readout with the class shares that predictions assume, tempered with these."""
+    readout = validation.calibrate(trained.readout(samples.view, validation.weights))
+    if validation.others[1].any():
+        rest = np.flatnonzero(~samples.labels.known)
+        some = rest[:: -(-len(rest) // _MOST_TEMPERED)]
+        seen = replace(samples.view[some], shares=samples.shares(trained.fit.A, some))
+        each = trained.logits(seen, samples.options["n_threads"])
+        logits = np.sum([validation.weights[name] * part for name, part in each.items()], axis=0)
+        readout = validation.temper(readout, logits, samples.labels.weight[some])
+    return readout
 
 
 def _table_logits_for_self_training(
@@ -264,12 +256,10 @@ def _with_unlabeled(folds: Array, labels: TrainingLabels, rng: np.random.Generat
 def validate(samples: LabeledSamples, plan: Plan, prior: dict[str, float]) -> committee.Validation:
     """Return the weights of the members and their joint predictions of hidden labels."""
     labels, rng = samples.labels, np.random.default_rng(samples.seed)
-    shares = labels.prior() if plan.shares is None else plan.shares
     folds = committee.folds_of(labels, samples.seed)
     if (folds < 0).all():
-        none = labels.part(folds >= 0)
-        parts = none, none.members, (none.members, none.weight)
-        return committee.Validation(labels, folds, *parts, shares, weights=prior)
+        none = np.zeros((0, labels.members.shape[1])), np.zeros(0)
+        return committee.Validation(labels, folds, none[0], none, plan.shares, weights=prior)
     part, tried = samples, folds
     if not isinstance(samples.X, CsrFile):  # use some of the unlabeled samples
         rest = rng.permutation(np.flatnonzero(~labels.known))
@@ -286,10 +276,10 @@ def validate(samples: LabeledSamples, plan: Plan, prior: dict[str, float]) -> co
     weights = committee.fit_weights(predicted, truth, prior)
     halves = committee.parts_of(tried[hidden])
     sums = committee.cross_fitted(predicted, truth, prior, halves)
-    parts = labels.part(folds >= 0), sums[known], (sums[~known], weight[~known])
+    parts = sums[known], (sums[~known], weight[~known])
     scores = {name: committee.score_of(truth, logits) for name, logits in predicted.items()}
     scores["committee"] = committee.score_of(truth, sums)
-    return committee.Validation(labels, folds, *parts, shares, scores, weights)
+    return committee.Validation(labels, folds, *parts, plan.shares, scores, weights)
 
 
 def predict_hidden(
@@ -306,9 +296,8 @@ def predict_hidden(
             seen = replace(samples, labels=labels.only(~hidden))
         else:
             seen = samples.part(~hidden)
-        taught = self_trained(seen, plan, set(names))
-        trained = train(seen, taught, taught[0].joined().fit_topics(), plan, set(names))
+        trained = train(seen, plan, set(names))
         view = replace(samples.view[hidden], shares=samples.shares(trained.fit.A, hidden))
-        for name, member in trained.members.items():
-            predicted[name][of_fold == fold] = member.logits(view, n_threads)
+        for name, logits in trained.logits(view, n_threads).items():
+            predicted[name][of_fold == fold] = logits
     return predicted

@@ -119,20 +119,39 @@ class Validation:
 
     labels: TrainingLabels
     folds: Array  # in which the label of a sample was hidden, -1 for never
-    truth: TrainingLabels  # the m hidden labels
-    logits: Array  # predicted for them, (m, k)
+    logits: Array  # predicted for the m hidden labels, (m, k)
     others: tuple[Array, Array]  # logits and weights of unlabeled samples, by the same fits
-    shares: Array  # of the classes, which predictions assume, (k,)
+    known_shares: Array | None = None  # of the classes among the samples to predict, (k,)
     scores: dict[str, float] = field(default_factory=dict)  # of the members and the committee
     weights: dict[str, float] = field(default_factory=dict)  # of the logits of the members
 
-    def calibrated(self, readout: LogisticReadout) -> Array:
-        """Return calibrated probabilities of the validated samples, not tempered, (m, k)."""
-        several = self.labels.several
-        slopes = readout.slopes if several else calibration(self.logits, self.truth)[0]
-        return probabilities(self.logits * slopes + readout.offsets, several)
+    @cached_property
+    def truth(self) -> TrainingLabels:
+        """The m hidden labels."""
+        return self.labels.part(self.folds >= 0)
 
-    def attributes(self, readout: LogisticReadout, samples: LabeledSamples) -> dict[str, Any]:
+    @cached_property
+    def shares(self) -> Array:
+        """Shares of the classes, which predictions assume, (k,)."""
+        if self.known_shares is not None:
+            return self.known_shares
+        hidden, prior = (self.logits, self.truth, self.others), self.labels.prior()
+        return estimate_shares(*hidden, prior) if self.others[1].any() else prior
+
+    @cached_property
+    def calibration(self) -> tuple[float, Array]:
+        """Slope and offsets (k,) that calibrate logits and shift them to the class shares."""
+        slope, offset = 1.0 if self.labels.several else _UNVALIDATED, 0.0
+        if len(self.logits):
+            slope, offset = calibration(self.logits, self.truth)
+        return slope, offset + log_ratio(self.shares, self.labels.prior())
+
+    def calibrated(self, logits: Array) -> Array:
+        """Return calibrated probabilities, not tempered."""
+        slope, offsets = self.calibration
+        return probabilities(slope * logits + offsets, self.labels.several)
+
+    def attributes(self, samples: LabeledSamples) -> dict[str, Any]:
         """Return the fitted attributes of an estimator that describe the validation."""
 
         def of_all(values: Array) -> Array:
@@ -147,7 +166,7 @@ class Validation:
             "validation_accuracy_": self.accuracy[0],
             "validation_interval_": self.accuracy[1:],
             "validation_folds_": samples.of_all(self.folds, -1),
-            "validation_proba_": of_all(self.calibrated(readout)),
+            "validation_proba_": of_all(self.calibrated(self.logits)),
         }
         if self.labels.several:
             attributes["validation_predicted_"] = of_all(self.guesses)
@@ -174,10 +193,8 @@ class Validation:
             right = (self.guesses == truth.members).all(axis=1)
             weight = weight * (truth.entry_weights > 0).all(axis=1)
         elif len(self.logits):  # each class counts by its share
-            shift, codes = log_ratio(self.shares, labels.prior()), truth.codes
-            slope, _ = calibration(self.logits, truth)
-            old, new = (probabilities(slope * z + shift, False) for z in (self.logits, others[0]))
-            right = old.argmax(axis=1) == codes
+            codes, chances = truth.codes, self.calibrated(self.logits)
+            right, sure = chances.argmax(axis=1) == codes, chances.max(axis=1)
             of_class = self.shares[codes] / np.bincount(codes, weight)[codes]
         if not weight.any():
             return float("nan"), float("nan"), float("nan")
@@ -187,17 +204,26 @@ class Validation:
         equal = counted.sum() ** 2 / (of_class * counted).sum()
         sizes = np.bincount(self.folds[self.folds >= 0], truth.weight)
         seen = 1 - float(sizes.mean()) / float(labels.weight[labels.known].sum())
-        if not labels.several and others[1].any():
+        if others[1].any():
             # Probabilities of many unlabeled samples vary less than hits among a few labeled ones,
             # which correct them.  The fit to all labels is a little better than those of the folds.
-            wrong = np.average(1 - new.max(axis=1), weights=others[1])
-            error = np.average(old.max(axis=1) - right, weights=counted)
+            wrong = np.average(1 - self.calibrated(others[0]).max(axis=1), weights=others[1])
+            error = np.average(sure - right, weights=counted)
             wrong += equal / (equal + _AS_MANY) * error
             accuracy = 1 - min(max(float(wrong), 0.0), 1.0) * seen**_LEARNING
         count = max(1, round(INDEPENDENT * equal))
         wilson = binomtest(round(accuracy * count), count).proportion_ci(method="wilson")
         # At best the error rate falls with the root of the number of labels.
         return accuracy, float(wilson.low), float(1 - (1 - wilson.high) * np.sqrt(seen))
+
+    def calibrate(self, readout: LogisticReadout) -> LogisticReadout:
+        """Return a readout whose probabilities are calibrated by the validation."""
+        slope, offsets = self.calibration
+        readout = replace(readout, slopes=np.full(len(offsets), slope), offsets=offsets)
+        if self.labels.several and len(self.logits):
+            best = _thresholds(self.truth, self.calibrated(self.logits))
+            readout = replace(readout, thresholds=best)
+        return readout
 
     def temper(self, readout: LogisticReadout, logits: Array, weight: Array) -> LogisticReadout:
         """Return a readout that is as sure as it is right of unlabeled samples seen by the fit."""
@@ -217,18 +243,6 @@ class Validation:
                 "X separates the classes.",
                 UserWarning,
             )
-
-    def calibrate(self, readout: LogisticReadout) -> LogisticReadout:
-        """Return a readout whose probabilities are calibrated by the validation."""
-        if not len(self.logits):
-            less = 1.0 if self.labels.several else _UNVALIDATED
-            return replace(readout, slopes=less * readout.slopes)
-        k, (slope, offset) = len(readout.intercepts), calibration(self.logits, self.truth)
-        readout = replace(readout, slopes=np.full(k, slope), offsets=np.full(k, offset))
-        if self.labels.several:
-            thresholds = _thresholds(self.truth, self.calibrated(readout))
-            readout = replace(readout, thresholds=thresholds)
-        return readout
 
 
 def _f_measures(truth: Array, chance: Array, grid: Array, weight: Array) -> tuple[Array, Array]:

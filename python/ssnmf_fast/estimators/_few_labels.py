@@ -195,10 +195,8 @@ class FewLabelsClassifier(ReadoutPredictions):
         validation = training.validate(samples, plan, training.prior_of(samples))
         names = {name for name, weight in validation.weights.items() if weight > 0}
         texts = samples.view.rows is not None and samples.view.like_counts
-        taught, most = training.self_trained(samples, plan, names), _MOST_VOTERS if texts else None
-        fit = taught[0].joined().fit_topics()
-        trained = training.train(samples, taught, fit, plan, names, most)
-        readout, validation = training.calibrated(samples, plan, trained, validation)
+        trained = training.train(samples, plan, names, _MOST_VOTERS if texts else None)
+        readout = training.calibrated(samples, trained, validation)
         self._drop_readout()
         self._keep(
             trained.fit,
@@ -211,7 +209,7 @@ class FewLabelsClassifier(ReadoutPredictions):
             readout_=readout,
             side_names_=names_of_columns(side),
             side_={name: table.shape[1] for name, table in samples.view.tables.items()},
-            **validation.attributes(readout, samples),
+            **validation.attributes(samples),
             inputs=labels.inputs(),
         )
         validation.warn_if_poor()

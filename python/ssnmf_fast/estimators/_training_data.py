@@ -174,7 +174,8 @@ def labels_for_training(
 
 def represented(represent: Any, X: Matrix, X_weights: WeightsLike, rows: Array) -> Array:
     """Represent some samples: they alone if X is in memory and has no weights."""
-    alone = X_weights is None and not rows.all() and (isinstance(X, np.ndarray) or sp.issparse(X))
+    in_memory = isinstance(X, np.ndarray) or sp.issparse(X)
+    alone = X_weights is None and in_memory and len(np.arange(X.shape[0])[rows]) < X.shape[0]
     return np.asarray(represent(X[rows], None) if alone else represent(X, X_weights)[rows])
 
 
