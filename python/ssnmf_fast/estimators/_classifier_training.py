@@ -159,11 +159,11 @@ def self_trained(
         spread = samples.graph.spread(labels)
     for turn in range(plan.rounds):
         fit = taught.for_trials().fit_topics()
-        rows = taught.labels.known
+        rows = taught.labels.rows
         shares = topic_shares(fit.S, fit.A)  # unlabeled samples need no new representation
         shares[rows] = samples.shares(fit.A, rows)
         seen = replace(view, shares=shares)
-        readout = fit_member("topics", seen[rows], taught.labels, balance)
+        readout = fit_member("topics", seen[rows], taught.labels.truth, balance)
         chance = probabilities(readout.logits(seen), False)
         if turn == 0 and spread is not None:
             # A readout fitted to few labels misses clusters, which neighbors see.
@@ -171,12 +171,13 @@ def self_trained(
         if of_tables is not None:
             chance = probabilities(log_chances(chance) + of_tables, False)
         # The most certain predictions of each class become labels.
-        known, k = labels.known, chance.shape[1]
-        enough = known.sum() >= _MORE_LABELS * k
-        unit = labels.entry_weights[known].max(axis=1).mean() if known.any() else 1.0
-        chosen = surest(chance, _MORE_CONFIDENT if enough else _CONFIDENT, ~known)
+        weights, k = labels.truth.entry_weights, chance.shape[1]
+        sure = _MORE_CONFIDENT if len(weights) >= _MORE_LABELS * k else _CONFIDENT
+        chosen = np.flatnonzero(surest(chance, sure, ~labels.known))
+        unit = weights.max(axis=1).mean() if len(weights) else 1.0
+        pseudo = np.full((len(chosen), 1), _PSEUDO_WEIGHT * unit)
         members = chance.argmax(axis=1)[chosen, None] == np.arange(k)
-        taught = replace(taught, labels=labels.with_part(chosen, members, _PSEUDO_WEIGHT * unit))
+        taught = replace(taught, labels=labels.with_labels(chosen, members, pseudo))
     return taught, spread
 
 
@@ -186,12 +187,12 @@ def train(
     """Fit topics with self-trained labels, and the members of a committee to them."""
     taught, spread = self_trained(samples, plan, names)
     fit = taught.joined().fit_topics()
-    labels, rows = samples.labels, taught.labels.known
+    labels, rows = samples.labels, taught.labels.rows
     shares = samples.shares(fit.A, rows)
     own = shares[labels.known[rows]]
     members: dict[str, Linear | Votes] = {}
-    seen = replace(samples.view[labels.known], shares=own), labels
-    of_all = replace(samples.view[rows], shares=shares), taught.labels
+    seen = replace(samples.view[labels.rows], shares=own), labels.truth
+    of_all = replace(samples.view[rows], shares=shares), taught.labels.truth
     for name in (*samples.view.tables, *NAMES_OF_MEMBERS):
         if name != "neighbors" and name in names:
             data = of_all if name == "topics" else seen
@@ -221,22 +222,23 @@ def _table_logits_for_self_training(
 ) -> Array | None:
     """Return the logits of the tables that predict hidden labels, summed, (n, k), or None."""
     folds, sums = committee.folds_of(labels, seed), None
-    rows = np.flatnonzero(folds >= 0)
-    if not len(rows):
+    judged = folds >= 0
+    if not judged.any():
         return None
-    truth = labels.part(rows)
-    largest, total = truth.prior().max(), round(truth.weight.sum())
+    part = labels.part(judged)
+    truth, largest = part.truth, part.prior().max()
+    total = round(truth.weight.sum())
     for name, table in tables.items():
         hidden_logits = np.zeros(truth.members.shape)
         for fold in range(int(folds.max()) + 1):
             hidden = folds == fold
             seen = labels.only(~hidden)
-            member = fit_member(name, View({name: table[seen.known]}), seen, class_weight)
-            hidden_logits[hidden[rows]] = member.logits(View({name: table[hidden]}))
+            member = fit_member(name, View({name: table[seen.rows]}), seen.truth, class_weight)
+            hidden_logits[hidden[judged]] = member.logits(View({name: table[hidden]}))
         right = round(committee.score_of(truth, hidden_logits) * total)
         if binomtest(right, total, largest, alternative="greater").pvalue >= _CHANCE:
             continue
-        member = fit_member(name, View({name: table[labels.known]}), labels, class_weight)
+        member = fit_member(name, View({name: table[labels.rows]}), labels.truth, class_weight)
         logits = member.logits(View({name: table}))
         scaled = committee.temperature(hidden_logits, truth) * logits
         sums = scaled if sums is None else sums + scaled
@@ -258,13 +260,13 @@ def validate(samples: LabeledSamples, plan: Plan, prior: dict[str, float]) -> co
     labels, rng = samples.labels, np.random.default_rng(samples.seed)
     folds = committee.folds_of(labels, samples.seed)
     if (folds < 0).all():
-        none = np.zeros((0, labels.members.shape[1])), np.zeros(0)
+        none = np.zeros((0, labels.shape[1])), np.zeros(0)
         return committee.Validation(labels, folds, none[0], none, plan.shares, weights=prior)
     part, tried = samples, folds
     if not isinstance(samples.X, CsrFile):  # use some of the unlabeled samples
         rest = rng.permutation(np.flatnonzero(~labels.known))
-        most, rows = _MOST_TRIED[int(folds.max()) + 1], labels.known.copy()
-        rows[rest[: max(0, most - int(rows.sum()))]] = True
+        most, rows = _MOST_TRIED[int(folds.max()) + 1], labels.known
+        rows[rest[: max(0, most - len(labels.rows))]] = True
         if not rows.all():
             part, tried = samples.part(rows), folds[rows]
     if plan.estimates:
@@ -272,7 +274,7 @@ def validate(samples: LabeledSamples, plan: Plan, prior: dict[str, float]) -> co
     hidden = tried >= 0
     known, weight = part.labels.known[hidden], part.labels.weight[hidden]
     predicted = predict_hidden(part.for_trials(), plan, tried, list(prior))
-    truth = part.labels.part(hidden)
+    truth = part.labels.part(hidden).of_all
     weights = committee.fit_weights(predicted, truth, prior)
     halves = committee.parts_of(tried[hidden])
     sums = committee.cross_fitted(predicted, truth, prior, halves)
@@ -288,7 +290,7 @@ def predict_hidden(
     """Return the logits of every member for the samples in folds, (samples in folds, k)."""
     labels, n_threads = samples.labels, samples.options["n_threads"]
     of_fold = folds[folds >= 0]
-    predicted = {name: np.zeros((len(of_fold), labels.members.shape[1])) for name in names}
+    predicted = {name: np.zeros((len(of_fold), labels.shape[1])) for name in names}
     for fold in range(int(folds.max()) + 1):
         hidden = folds == fold
         # Leave the samples out entirely: self-training would make predictions for them too certain.
@@ -297,7 +299,8 @@ def predict_hidden(
         else:
             seen = samples.part(~hidden)
         trained = train(seen, plan, set(names))
-        view = replace(samples.view[hidden], shares=samples.shares(trained.fit.A, hidden))
+        rows = np.flatnonzero(hidden)
+        view = replace(samples.view[rows], shares=samples.shares(trained.fit.A, rows))
         for name, logits in trained.logits(view, n_threads).items():
             predicted[name][of_fold == fold] = logits
     return predicted

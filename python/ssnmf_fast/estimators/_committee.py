@@ -18,7 +18,7 @@ from .._data.threads import one_blas_thread
 from ._class_topics import LabeledSamples
 from ._members import probabilities
 from ._readout import LogisticReadout
-from ._training_data import TrainingLabels
+from ._training_data import TrainingLabels, Truth
 
 _LEAST_LABELS = 16  # for validation with fewer than three labels per class, on average
 _UNVALIDATED = 0.5  # slope: fits to so few labels are too sure
@@ -46,30 +46,27 @@ def least_labels(n_classes: int) -> int:
 
 def folds_of(labels: TrainingLabels, seed: int) -> Array:
     """Return the fold in which each label is hidden, (n,); -1 for never, as with few labels."""
-    rows = np.flatnonzero(labels.known)
-    counts = labels.counts
-    occurring = counts[counts > 0]
-    folds = np.full(len(labels.members), -1)
-    if len(rows) < least_labels(len(occurring)):
+    truth, folds = labels.truth, np.full(labels.n, -1)
+    counts = truth.counts
+    if len(labels.rows) < least_labels(int((counts > 0).sum())):
         return folds
-    rows = np.random.default_rng(seed).permutation(rows)
-    if labels.several:
-        order = rows
-    else:  # each class is spread over the folds; the only sample of a class is never hidden
-        order = rows[np.argsort(labels.codes[rows], kind="stable")]
-        order = order[counts[labels.codes[order]] > 1]
+    order = np.random.default_rng(seed).permutation(len(labels.rows))
+    if not labels.several:
+        # Each class is spread over the folds; the only sample of a class is never hidden.
+        order = order[np.argsort(truth.codes[order], kind="stable")]
+        order = order[counts[truth.codes[order]] > 1]
     if len(order) < least_labels(2):
         return folds
     numbers = np.arange(len(order)) % (4 if len(order) < _FOUR_FOLDS else 3)
     if len(order) >= _ONE_FOLD:  # one fit is enough then
         every = max(3, -(-len(order) // _MOST_VALIDATED))
         numbers = np.where(np.arange(len(order)) % every == 0, 0, -1)
-    folds[order] = numbers
+    folds[labels.rows[order]] = numbers
     return folds
 
 
 def temperature(
-    logits: Array, truth: TrainingLabels, factors: Array = _TEMPERATURES, pull: float = 1.0
+    logits: Array, truth: Truth, factors: Array = _TEMPERATURES, pull: float = 1.0
 ) -> float:
     """Return the one of some factors that calibrates logits; its logarithm is pulled to 0."""
     pulls = pull * truth.n_outcomes * np.log(factors) ** 2
@@ -78,14 +75,14 @@ def temperature(
 
 
 def fit_weights(
-    logits: dict[str, Array], truth: TrainingLabels, prior: dict[str, float]
+    logits: dict[str, Array], truth: Truth, prior: dict[str, float]
 ) -> dict[str, float]:
     """Return nonnegative weights of members that minimize the log loss, pulled to the prior."""
     if not len(truth.members):
         return dict(prior)
     scales = {name: temperature(each, truth) for name, each in logits.items()}
     each = np.stack([scales[name] * logits[name] for name in prior])
-    few = min(1.0, _FEW_HIDDEN / max(1, truth.known.sum()))
+    few = min(1.0, _FEW_HIDDEN / max(1, truth.entry_weights.any(axis=1).sum()))
     start, pull = np.array(list(prior.values())), _PULL * few * truth.n_outcomes
 
     def objective(weights: Array) -> tuple[float, Array]:
@@ -101,7 +98,7 @@ def fit_weights(
 
 
 def cross_fitted(
-    logits: dict[str, Array], truth: TrainingLabels, prior: dict[str, float], folds: Array
+    logits: dict[str, Array], truth: Truth, prior: dict[str, float], folds: Array
 ) -> Array:
     """Return the sum of the logits with weights that were fitted without each fold, (n, k)."""
     sums = np.zeros_like(truth.members, dtype=np.float64)
@@ -126,9 +123,9 @@ class Validation:
     weights: dict[str, float] = field(default_factory=dict)  # of the logits of the members
 
     @cached_property
-    def truth(self) -> TrainingLabels:
+    def truth(self) -> Truth:
         """The m hidden labels."""
-        return self.labels.part(self.folds >= 0)
+        return self.labels.part(self.folds >= 0).truth
 
     @cached_property
     def shares(self) -> Array:
@@ -155,7 +152,7 @@ class Validation:
         """Return the fitted attributes of an estimator that describe the validation."""
 
         def of_all(values: Array) -> Array:
-            filled = np.zeros(self.labels.members.shape, values.dtype)
+            filled = np.zeros(self.labels.shape, values.dtype)
             filled[self.folds >= 0] = values
             return samples.of_all(filled, 0)
 
@@ -203,7 +200,7 @@ class Validation:
         # The number of samples with equal weights that would give the same variance.
         equal = counted.sum() ** 2 / (of_class * counted).sum()
         sizes = np.bincount(self.folds[self.folds >= 0], truth.weight)
-        seen = 1 - float(sizes.mean()) / float(labels.weight[labels.known].sum())
+        seen = 1 - float(sizes.mean()) / float(labels.truth.weight.sum())
         if others[1].any():
             # Probabilities of many unlabeled samples vary less than hits among a few labeled ones,
             # which correct them.  The fit to all labels is a little better than those of the folds.
@@ -255,7 +252,7 @@ def _f_measures(truth: Array, chance: Array, grid: Array, weight: Array) -> tupl
     return np.asarray(micro), np.asarray(each)
 
 
-def _thresholds(truth: TrainingLabels, chance: Array) -> Array:
+def _thresholds(truth: Truth, chance: Array) -> Array:
     """Return the best thresholds for F, shrunk to a common one for labels with few positives."""
     grid, members = np.linspace(0.05, 0.9, 35), truth.members > 0
     counts = truth.weight @ members
@@ -270,7 +267,7 @@ def parts_of(folds: Array) -> Array:
     return folds if len(np.unique(folds)) > 1 else np.arange(len(folds)) % 2
 
 
-def score_of(truth: TrainingLabels, logits: Array) -> float:
+def score_of(truth: Truth, logits: Array) -> float:
     """Return the accuracy; for several labels the mean of micro and macro F, at one threshold."""
     if truth.several:
         members, chance = truth.members > 0, probabilities(logits, True)
@@ -282,7 +279,7 @@ def score_of(truth: TrainingLabels, logits: Array) -> float:
 
 
 @one_blas_thread()
-def calibration(logits: Array, truth: TrainingLabels) -> tuple[float, float]:
+def calibration(logits: Array, truth: Truth) -> tuple[float, float]:
     """Return slope and offset that calibrate validated logits (Platt 1999; temperature)."""
     if not truth.several:
         return temperature(logits, truth, np.geomspace(*_SLOPES, 25), 0.0), 0.0
@@ -301,7 +298,7 @@ def log_ratio(shares: Array, prior: Array) -> Array:
 
 @one_blas_thread()
 def estimate_shares(
-    logits: Array, truth: TrainingLabels, others: tuple[Array, Array], prior: Array
+    logits: Array, truth: Truth, others: tuple[Array, Array], prior: Array
 ) -> Array:
     """Return the shares of the classes among unlabeled samples (logits and weights), (k,).
 
