@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from .._common.arrays import Array, LabelsLike, Matrix
 from .._common.warn import warn_user
 from .._data.border import CleanMatrix, check_random_state
-from .._data.csr_file import CsrFile, chosen_rows
+from .._data.csr_file import CsrFile, chosen_blocks, chosen_rows
 from .._labels import allowed, labels_of
 from .._models.factorize import Factorization, factorize
 from .._models.represent import represent
@@ -196,10 +196,8 @@ def weighted_sums(X: Matrix, rows: Array, weights: Array) -> Array:
     rows, weights = rows[some], weights[some]
     if isinstance(X, CsrFile):
         sums = np.zeros((weights.shape[1], X.shape[1]))
-        for block_rows, block in X.blocks():
-            begin, end = np.searchsorted(rows, (block_rows.start, block_rows.stop))
-            part = block[rows[begin:end] - block_rows.start]
-            sums += part.T.dot(weights[begin:end]).T
+        for places, part in chosen_blocks(X, rows):
+            sums += part.T.dot(weights[places]).T
         return sums
     part = X if len(rows) == X.shape[0] else X[rows]
     if not sp.issparse(part):

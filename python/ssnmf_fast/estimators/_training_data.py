@@ -12,7 +12,7 @@ from scipy.special import expit, log_softmax
 
 from .._common.arrays import Array, Matrix, VectorLike
 from .._data.border import check_vector
-from .._data.csr_file import CsrFile
+from .._data.csr_file import CsrFile, chosen_blocks
 from .._labels import Targets
 from .._solver.build import as_weights
 from .._solver.weights import Outer, SampleWeights, WeightsLike
@@ -236,14 +236,8 @@ def represented(represent: Any, X: Any, X_weights: WeightsLike, rows: Array) -> 
         return np.asarray(represent(X, X_weights))
     if not isinstance(X, CsrFile):
         return np.asarray(represent(X[rows], weights_of(rows, X_weights)))
-    parts = []
-    for block_rows, block in X.blocks():
-        begin, end = np.searchsorted(rows, (block_rows.start, block_rows.stop))
-        if begin < end:
-            some = rows[begin:end]
-            part = block[some - block_rows.start]
-            parts.append(represent(part, weights_of(some, X_weights)))
-    return np.vstack(parts)
+    blocks = chosen_blocks(X, rows)
+    return np.vstack([represent(part, weights_of(rows[at], X_weights)) for at, part in blocks])
 
 
 def surest(chance: Array, share: float, among: Array) -> Array:
