@@ -89,12 +89,13 @@ class LabeledSamples:
         own = np.flatnonzero(rows)[self.labels.rows], truth.members, truth.entry_weights
         return replace(whole, labels=whole.labels.only(~rows).with_labels(*own))
 
-    def of_all(self, values: Array, fill: float) -> Array:
-        """Return values of these samples as values of all samples, the others set to `fill`."""
-        if self.whole is None:
-            return values
-        filled = np.full((len(self.whole[1]), *values.shape[1:]), fill, dtype=values.dtype)
-        filled[self.whole[1]] = values
+    def of_all(self, values: Array, rows: Array, fill: float = 0) -> Array:
+        """Return values of some of these samples, by their numbers, as values of all samples."""
+        n = self.labels.n
+        if self.whole is not None:
+            n, rows = len(self.whole[1]), np.flatnonzero(self.whole[1])[rows]
+        filled = np.full((n, *values.shape[1:]), fill, dtype=values.dtype)
+        filled[rows] = values
         return filled
 
     def for_trials(self) -> LabeledSamples:

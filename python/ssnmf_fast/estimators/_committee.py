@@ -150,23 +150,18 @@ class Validation:
 
     def attributes(self, samples: LabeledSamples) -> dict[str, Any]:
         """Return the fitted attributes of an estimator that describe the validation."""
-
-        def of_all(values: Array) -> Array:
-            filled = np.zeros(self.labels.shape, values.dtype)
-            filled[self.folds >= 0] = values
-            return samples.of_all(filled, 0)
-
+        rows = np.flatnonzero(self.folds >= 0)
         scores = {name: self.scores.get(name, float("nan")) for name in self.weights}
         attributes = {
             "committee_": {n: {"weight": w, "score": scores[n]} for n, w in self.weights.items()},
             "validation_scores_": self.scores,
             "validation_accuracy_": self.accuracy[0],
             "validation_interval_": self.accuracy[1:],
-            "validation_folds_": samples.of_all(self.folds, -1),
-            "validation_proba_": of_all(self.calibrated(self.logits)),
+            "validation_folds_": samples.of_all(self.folds[rows], rows, -1),
+            "validation_proba_": samples.of_all(self.calibrated(self.logits), rows),
         }
         if self.labels.several:
-            attributes["validation_predicted_"] = of_all(self.guesses)
+            attributes["validation_predicted_"] = samples.of_all(self.guesses, rows)
         return attributes
 
     @cached_property

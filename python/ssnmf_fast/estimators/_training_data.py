@@ -234,10 +234,9 @@ def represented(represent: Any, X: Any, X_weights: WeightsLike, rows: Array) -> 
     """Represent some samples, given by their sorted numbers."""
     if len(rows) == X.shape[0]:
         return np.asarray(represent(X, X_weights))
-    if not isinstance(X, CsrFile):
-        return np.asarray(represent(X[rows], weights_of(rows, X_weights)))
-    blocks = chosen_blocks(X, rows)
-    return np.vstack([represent(part, weights_of(rows[at], X_weights)) for at, part in blocks])
+    if isinstance(X, CsrFile):  # which takes no weights
+        return np.vstack([represent(part, None) for _, part in chosen_blocks(X, rows)])
+    return np.asarray(represent(X[rows], weights_of(rows, X_weights)))
 
 
 def surest(chance: Array, share: float, among: Array) -> Array:
