@@ -40,7 +40,7 @@ def truth_and_logits(n, seed=0):
     """Return truth of n samples, and logits of a good member, a poor one and one of noise."""
     rng = np.random.default_rng(seed)
     codes, members = rng.integers(3, size=n), np.eye(3)
-    truth = _committee.TrainingLabels(members[codes], np.ones((n, 3)), False)
+    truth = _committee.Truth(members[codes], np.ones((n, 3)), False)
     noise = {"good": 1.0, "poor": 4.0}
     found = {
         name: 2 * members[codes] + sigma * rng.normal(size=(n, 3)) for name, sigma in noise.items()
@@ -74,7 +74,7 @@ def test_gradients_agree_with_differences(several):
     rng = np.random.default_rng(0)
     members = np.eye(3)[rng.integers(3, size=5)] if not several else rng.integers(2, size=(5, 3))
     weights = (rng.random((5, 3)) < 0.7) | (np.arange(3) < 1), several, rng.random(5)
-    truth = _committee.TrainingLabels(members.astype(float), *weights)
+    truth = _committee.Truth(members.astype(float), *weights)
     logits, direction = rng.normal(size=(5, 3)), rng.normal(size=(5, 3))
     step = 1e-6
     ends = [truth.loss(logits + sign * step * direction)[0] for sign in (1, -1)]
@@ -99,17 +99,18 @@ def test_weights_of_a_fold_come_from_the_others():
 def test_accuracy_is_of_unlabeled_samples_and_corrected_by_labeled_ones():
     """150 labels in three folds, of which two thirds are right, correct probabilities by half."""
     codes, folds, members = np.arange(150) // 3 % 2, np.arange(150) % 3, np.eye(2)
-    truth = _committee.TrainingLabels(members[codes], np.ones((150, 1)), False)
+    truth = _committee.Truth(members[codes], np.ones((150, 1)), False)
     logits = 2.0 * members[np.where(folds == 0, 1 - codes, codes)]
     others = np.array([[3.0, 0.0], [0.0, 1.0]]), np.array([3.0, 1.0])
-    parts = truth, folds, truth, logits, others, np.array([0.5, 0.5])
+    labels = _committee.TrainingLabels(np.arange(150), truth, 150)
+    parts = labels, folds, logits, others, np.array([0.5, 0.5])
     slope, _ = _committee.calibration(logits, truth)
     sure = 1 / (1 + np.exp(-slope * np.array([2.0, 3.0, 1.0])))
     wrong = 1 - (3 * sure[1] + sure[2]) / 4 + (sure[0] - 2 / 3) / 2
     accuracy, low, high = _committee.Validation(*parts).accuracy
     assert accuracy == pytest.approx(1 - wrong * (2 / 3) ** 0.1)
     assert low < accuracy < high
-    none = *parts[:4], (logits[:0], np.zeros(0)), parts[5]
+    none = *parts[:3], (logits[:0], np.zeros(0)), parts[4]
     assert _committee.Validation(*none).accuracy[0] == pytest.approx(2 / 3)
 
 
@@ -359,7 +360,7 @@ def test_shares_of_classes_are_found_from_predictions():
     true, of_labels = np.array([0.8, 0.15, 0.05]), np.full(3, 1 / 3)
     logits, y = bayes_logits(rng.choice(3, size=20_000, p=true), 1)
     known, members = bayes_logits(rng.choice(3, size=3000), 2)
-    truth = _committee.TrainingLabels(members, np.ones_like(members), False)
+    truth = _committee.Truth(members, np.ones_like(members), False)
     found = _committee.estimate_shares(known, truth, (logits, np.ones(len(y))), of_labels)
     np.testing.assert_allclose(found, true, atol=0.05)
     shifted = logits + _committee.log_ratio(found, of_labels)
@@ -368,7 +369,7 @@ def test_shares_of_classes_are_found_from_predictions():
     # Samples of weight 0 do not count, nor does the scale of weights.
     weights = np.repeat([1e-6, 0], [3000, 100]), np.repeat([1e3, 0], [20_000, 50])
     wrong = np.vstack([members, members[100:200]])
-    truth = _committee.TrainingLabels(wrong, np.ones_like(wrong), False, weights[0])
+    truth = _committee.Truth(wrong, np.ones_like(wrong), False, weights[0])
     others = np.vstack([logits, logits[:50]]), weights[1]
     again = _committee.estimate_shares(np.vstack([known, known[:100]]), truth, others, of_labels)
     np.testing.assert_allclose(again, found, atol=1e-4)
@@ -381,7 +382,7 @@ def test_random_labels_leave_their_shares():
         true = rng.dirichlet([3, 3, 3])
         logits, y = bayes_logits(rng.choice(3, size=3000, p=true), seed)
         of_labels = y[:200].mean(axis=0)
-        truth = _committee.TrainingLabels(y[:200], np.ones((200, 3)), False)
+        truth = _committee.Truth(y[:200], np.ones((200, 3)), False)
         others = logits[200:], np.ones(2800)
         found = _committee.estimate_shares(logits[:200], truth, others, of_labels)
         moved.append(np.abs(found - of_labels).max())

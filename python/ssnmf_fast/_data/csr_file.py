@@ -230,9 +230,17 @@ class CsrFile(OnDisk):
         return column_counts, total, squares, (first, second)
 
 
+def chosen_blocks(X: CsrFile, rows: Array) -> Iterator[tuple[slice, sp.csr_array]]:
+    """Read rows by their sorted numbers, a block at a time; yield their places in `rows`, too."""
+    for block_rows, block in X.blocks():
+        begin, end = np.searchsorted(rows, (block_rows.start, block_rows.stop))
+        if begin < end:
+            yield slice(begin, end), block[rows[begin:end] - block_rows.start]
+
+
 def chosen_rows(X: CsrFile, rows: Array) -> sp.csr_array:
     """Read the rows where a boolean array, (n,), is true; they must fit into memory."""
-    parts = [block[rows[place]] for place, block in X.blocks() if rows[place].any()]
+    parts = [part for _, part in chosen_blocks(X, np.flatnonzero(rows))]
     return sp.csr_array(sp.vstack(parts, format="csr"))
 
 

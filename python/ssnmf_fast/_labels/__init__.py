@@ -22,6 +22,7 @@ from ._doubts import warn_of_doubts as warn_of_doubts
 from ._several import Indicators as Indicators
 from ._several import LabelLists as LabelLists
 from ._several import RealTargets as RealTargets
+from ._several import allowed as allowed
 from ._several import indicator_matrix as indicator_matrix
 from ._several import is_indicator as is_indicator
 from ._several import labels_of as labels_of

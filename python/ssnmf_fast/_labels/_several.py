@@ -173,9 +173,25 @@ class LabelLists(Targets):
 
     def support(self, rank: int) -> Array:
         """Return T, (n, rank): whether a document may have a topic."""
-        T = np.pad(self.members.toarray(), ((0, 0), (0, rank - self.members.shape[1])))
-        T |= ~self.labeled[:, None]
-        return T
+        return allowed(len(self.labeled), self.labeled, self.members[self.labeled], rank)
+
+
+def allowed(
+    n: int, rows: Array | slice, members: Any, owner: Array | int, *, free: bool = False
+) -> Array:
+    """Return T of TS-NMF, (n, r): which components each of n samples may use.
+
+    `members` (l, k) are the classes of samples `rows`, which use the components of these classes;
+    samples without a class use all (MacMillan and Wilson 2017, L of eq. 2).  `owner` (r,) are the
+    classes of the components.  Components from class k on have none; `free` tells whether samples
+    with a class use these, too.
+    """
+    seen = np.asarray((members.toarray() if sp.issparse(members) else members) > 0)
+    k, owner = seen.shape[1], np.arange(owner) if isinstance(owner, int) else owner
+    padded = np.pad(seen, ((0, 0), (0, 1)), constant_values=free)
+    T = np.ones((n, len(owner)), dtype=bool)
+    T[rows] = padded[:, np.minimum(owner, k)] | ~seen.any(axis=1, keepdims=True)
+    return T
 
 
 def _is_list(entry: object) -> bool:

@@ -26,6 +26,7 @@ from .receipts import Check, Inputs, Recomputed, factorization_check, recomputed
 class PreservingFits(Fits[Factorization]):
     """Fits of ``d(X, S A) + supervision_weight * d(alpha^T X, alpha^T S A)`` (eq. 14).
 
+    The multiplicative steps of A and S are eqs. 15 and 16; features of samples are eq. 5.
     `alpha` is a nonnegative matrix (n, q).  X is complete; its weights count in the first loss.
     With the weight "auto", the weighted combinations have the same sum as the data.
     """

@@ -89,7 +89,12 @@ class Posterior(PosteriorSums):
         kernels.group_sums(self.E, self.groups, self.sums, self.threads)
 
     def update(self, P: Array, prior_shape: float, rates: Array, logs: bool) -> None:
-        """Set shapes to prior_shape + F .* P, and the rates, (groups or 1) x (r or 1)."""
+        """Set the shapes ``prior_shape + F .* P`` and the rates, (groups or 1) x (r or 1).
+
+        With F = exp E[log of this factor], G of the other factor and P = (X / F G) G^T, these are
+        A_t, B_t or A_v, B_v of Ivek 2014, Table A3 (Cemgil 2009 without labels).  Then E = shapes /
+        rates, and F = exp(psi(shapes)) / rates: E_t and exp L_t, or E_v and exp L_v.
+        """
         self.set_rates(rates)
         self.log_sum = kernels.gamma_update(
             self.F, P, prior_shape, self.rates, self.groups, self.E, self.rank, logs, self.threads
@@ -168,7 +173,7 @@ class LabelPrior:
         return np.asarray(self._shapes * self._inverse)
 
     def update(self, posterior: PosteriorSums) -> None:
-        """Set the posteriors of lambda from the sums of S by class."""
+        """Set the posteriors of lambda from the sums of S by class (B_lambda of Table A3)."""
         sums = posterior.sums[:, : posterior.rank]
         self._inverse = 1 / (self.prior_shape / self.prior_mean + sums)
 
@@ -268,6 +273,7 @@ class VariationalSteps(Steps):
                 prior.learn(self.posteriors[name])
 
     def _update(self, name: str, learning: bool) -> None:
+        """Update a posterior; its rates, 1 / B_t or 1 / B_v, add sums of E of the other factor."""
         prior, other = self.priors[name], self.A if name == "S" else self.S
         rates = np.asarray(prior.expectations + other.sums[:, : other.rank].sum(axis=0))
         logs = learning and prior.learns_shape

@@ -21,7 +21,7 @@ from .. import estimators
 from .._common.arrays import Array, LossName, Matrix
 from .._common.docstrings import complete
 from .._data.csr_file import CsrFile
-from .._labels import ClassLabels, Indicators, LabelLists
+from .._labels import ClassLabels, Indicators, LabelLists, allowed
 from .._models.factorize import Factorization
 from .._models.represent import represent
 from .._solver.weights import Weights
@@ -29,7 +29,7 @@ from ..estimators import _class_topics
 from ..estimators._base import FactorizationBase
 from ..estimators._docstrings import complete_docstring
 from ..estimators._predicting import ReadoutPredictions, with_readout
-from ..estimators._training_data import as_outer, checked_weight, labels_for_training
+from ..estimators._training_data import as_outer, labels_for_training
 from ..estimators._views import visible
 from . import _data
 from ._cluster import check_client, keep_value, reduce_tasks, result_of
@@ -212,6 +212,9 @@ class PredictsOnCluster(OnCluster):
     predict_log_proba = with_readout(lazy(ReadoutPredictions.predict_log_proba))
     predict = with_readout(lazy(ReadoutPredictions.predict))
 
+    def _represent_rows(self, X: Data, X_weights: RowWeights, rows: Array) -> Array:
+        return self._represent(replace(X, chosen=rows), X_weights)
+
     @with_readout
     def score(  # type: ignore[override]
         self, X: Blocks, y: ByRows, sample_weight: ByRows | None = None, **parameters: Any
@@ -285,10 +288,6 @@ class TopicSupervisedNMF(PredictsOnCluster, estimators.TopicSupervisedNMF):
         parts = [lists.part(slice(begin, end)) for begin, end in pairwise(np.cumsum([0, *X.rows]))]
         return [X.client.submit(LabelLists.support, p, rank, pure=False) for p in parts]
 
-    def _for_readout(self, X: Data, lists: LabelLists) -> tuple[Data, LabelLists]:
-        chosen = replace(X, chosen=np.flatnonzero(lists.labeled))
-        return chosen, lists.part(lists.labeled)
-
 
 @documented
 class SSNMFClassifier(PredictsOnCluster, estimators.SSNMFClassifier):
@@ -312,46 +311,34 @@ class SSNMFClassifier(PredictsOnCluster, estimators.SSNMFClassifier):
     def _samples(
         self, X: Data, X_weights: RowWeights, targets: ClassLabels | Indicators, **weights: Any
     ) -> LabeledBlocks:
-        chosen = np.flatnonzero(targets.labeled)
-        labels = labels_for_training(targets, **weights, chosen=chosen)
-        sample_weight = checked_weight(weights.get("sample_weight"), X.shape[0])
-        given = {"X_weights": X_weights, "sample_weight": sample_weight, "chosen": chosen}
-        return LabeledBlocks.of(self, X, labels, init=self.init, **given)
+        labels = labels_for_training(targets, **weights)
+        return LabeledBlocks.of(self, X, labels, init=self.init, X_weights=X_weights)
 
 
 @dataclass(frozen=True, kw_only=True)
 class LabeledBlocks(_class_topics.LabeledSamples):
-    """Samples on a cluster, with labels for the `chosen` samples."""
+    """Samples on a cluster."""
 
     X: Data
-    chosen: Array
 
     @cached_property
     def _data(self) -> Data:
         return self.X.with_weights(self.X_weights, self.options["n_threads"])
 
-    @property
-    def of_readout(self) -> Data:
-        return replace(self.X, chosen=self.chosen)
-
-    def sums(self, weights: Array) -> Array:
-        n = self.X.shape[0]
-        rows = np.arange(n) if len(weights) == n else self.chosen
+    def sums(self, rows: Array, weights: Array) -> Array:
         add = _class_topics.weighted_sums
         sums = self._data.start(
-            lambda block, *part: add(visible(block.X, block.X_weights), _spread(block, *part)),
+            lambda block, *part: add(visible(block.X, block.X_weights), *part),
             parts=self._data.parts(rows, weights),
         )
         return np.asarray(reduce_tasks(self.X.client, sums))
 
     def support(self, owner: Array) -> list[Future]:
-        def of_block(block: BlockInput, rows: Array, *labels: Array) -> Array:
-            members, known = (_spread(block, rows, values) for values in labels)
-            return _class_topics.support_of(members, known, owner)
+        def of_block(block: BlockInput, rows: Array, members: Array) -> Array:
+            return allowed(block.X.shape[0], rows, members, owner)
 
-        members, known = self.labels.members, self.labels.known
-        parts = self._data.parts(self.chosen, members, known, everywhere=True)
-        return self._data.start(of_block, parts=parts)
+        labels = self.labels.rows, self.labels.truth.members
+        return self._data.start(of_block, parts=self._data.parts(*labels, everywhere=True))
 
     def even_start(self, A: Array, support: list[Future] | None) -> list[Future]:
         def of_block(block: BlockInput, support: Array | None, A: Array) -> Array:
@@ -362,8 +349,7 @@ class LabeledBlocks(_class_topics.LabeledSamples):
         return self._data.start(of_block, keep_value(self.X.client, A), parts=parts)
 
     def labeled_sums(self, S: da.Array | list[Future]) -> Array:
-        known, client = self.labels.known, self.X.client
-        rows = self.chosen[known], self.labels.weight[known, None]
+        client, rows = self.X.client, (self.labels.rows, self.labels.truth.weight[:, None])
         if isinstance(S, da.Array):
             return np.asarray(result_of(client, client.compute(_sum(S, *rows))))
         blocks = replace(self._data, futures=S)
@@ -371,19 +357,16 @@ class LabeledBlocks(_class_topics.LabeledSamples):
         return np.asarray(reduce_tasks(client, sums))
 
     def targets(self) -> tuple[sp.csr_array, Weights | list[Future] | None]:
-        members, n = sp.coo_array(self.labels.members), self.X.shape[0]
-        entries = members.data, (self.chosen[members.row], members.col)
-        Y = sp.csr_array(entries, shape=(n, members.shape[1])).astype(self.X.dtype)
-        weights = self.labels.entry_weights * self.labels.weight[:, None]
+        truth = self.labels.truth
+        Y = self.labels.indicators().astype(self.X.dtype)
+        weights = truth.entry_weights * truth.weight[:, None]
         if (weights == weights[:, :1]).all():
-            rows = np.zeros(n)
-            rows[self.chosen] = weights[:, 0]
-            return Y, as_outer(rows)
-        parts = self._data.parts(self.chosen, weights, everywhere=True)
+            return Y, as_outer(self.labels.spread(weights[:, 0]))
+        parts = self._data.parts(self.labels.rows, weights, everywhere=True)
         return Y, self._data.start(_spread, parts=parts)
 
     def factorize(self, y: Matrix | None = None, **arguments: Any) -> Factorization:
-        X, X_weights = self.X, _data.with_rows(self.X_weights, self.sample_weight)
+        X, X_weights = self.X, _data.with_rows(self.X_weights, self.labels.sample_weight)
         arguments |= {**self.options, "client": X.client, "checkpoint": X.checkpoint}
         return factorize(X, y, X_weights=X_weights, **arguments)
 

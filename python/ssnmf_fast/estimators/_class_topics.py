@@ -14,8 +14,8 @@ import scipy.sparse as sp
 from .._common.arrays import Array, LabelsLike, Matrix
 from .._common.warn import warn_user
 from .._data.border import CleanMatrix, check_random_state
-from .._data.csr_file import CsrFile, chosen_rows
-from .._labels import labels_of
+from .._data.csr_file import CsrFile, chosen_blocks, chosen_rows
+from .._labels import allowed, labels_of
 from .._models.factorize import Factorization, factorize
 from .._models.represent import represent
 from .._solver.build import as_weights
@@ -28,6 +28,7 @@ from ._training_data import (
     as_outer,
     labels_for_training,
     represented,
+    weights_of,
     with_sample_weight,
 )
 
@@ -55,16 +56,15 @@ class LabeledSamples:
     init: Any
     seed: int
     start_seed: int | None = None  # of random starts, if not `seed`
-    sample_weight: Array | None = None  # (n,); None means ones
     view: views.View = field(default_factory=views.View)
     graph: views.Graph | None = None  # of neighbors
     whole: tuple[LabeledSamples, Array] | None = None  # all samples, and which these are, (n,)
 
     @classmethod
     def of(cls: type[Samples], model: Any, X: Any, labels: TrainingLabels, **given: Any) -> Samples:
-        state, weight = model.random_state, labels.sample_weight
-        with_sample_weight(X, None, weight)  # raises for files
-        given = {"X": X, "labels": labels, "init": "labels", "sample_weight": weight} | given
+        state = model.random_state
+        with_sample_weight(X, None, labels.sample_weight)  # raises for files
+        given = {"X": X, "labels": labels, "init": "labels"} | given
         others = ("n_components", "init", "random_state", "supervision_weight")
         options = {name: p for name, p in model._arguments().items() if name not in others}
         seed = int(check_random_state(state).integers(2**31))
@@ -74,37 +74,28 @@ class LabeledSamples:
 
     def part(self, rows: Array) -> LabeledSamples:
         """Return some of the samples in memory, with a graph of their own."""
-        X, X_weights, view, graph = self.X, self.X_weights, self.view[rows], self.graph
-        if X_weights is not None:
-            X_weights = as_weights(X_weights, "X_weights")
-            if X_weights.by_rows is not None:
-                X_weights = X_weights.with_part(X_weights.by_rows[rows])
+        view, graph = self.view[rows], self.graph
         if graph is not None:
             graph = views.Graph.of(view.scores, self.options["n_threads"])
-        X = chosen_rows(X, rows) if isinstance(X, CsrFile) else X[rows]
-        weight = None if self.sample_weight is None else self.sample_weight[rows]
+        X = chosen_rows(self.X, rows) if isinstance(self.X, CsrFile) else self.X[rows]
         part = replace(self, view=view, graph=graph, labels=self.labels.part(rows), whole=None)
-        return replace(part, X=X, X_weights=X_weights, sample_weight=weight)
-
-    @property
-    def of_readout(self) -> Any:
-        """The samples that a readout is fitted to."""
-        return self.X
+        return replace(part, X=X, X_weights=weights_of(rows, self.X_weights))
 
     def joined(self) -> LabeledSamples:
         """Return all samples that these are a part of, with the present labels of this part."""
         if self.whole is None:
             return self
-        (whole, rows), own = self.whole, self.labels
-        taught = whole.labels.with_part(rows, own.members, own.entry_weights)
-        return replace(whole, labels=taught)
+        (whole, rows), truth = self.whole, self.labels.truth
+        own = np.flatnonzero(rows)[self.labels.rows], truth.members, truth.entry_weights
+        return replace(whole, labels=whole.labels.only(~rows).with_labels(*own))
 
-    def of_all(self, values: Array, fill: float) -> Array:
-        """Return values of these samples as values of all samples, the others set to `fill`."""
-        if self.whole is None:
-            return values
-        filled = np.full((len(self.whole[1]), *values.shape[1:]), fill, dtype=values.dtype)
-        filled[self.whole[1]] = values
+    def of_all(self, values: Array, rows: Array, fill: float = 0) -> Array:
+        """Return values of some of these samples, by their numbers, as values of all samples."""
+        n = self.labels.n
+        if self.whole is not None:
+            n, rows = len(self.whole[1]), np.flatnonzero(self.whole[1])[rows]
+        filled = np.full((n, *values.shape[1:]), fill, dtype=values.dtype)
+        filled[rows] = values
         return filled
 
     def for_trials(self) -> LabeledSamples:
@@ -117,33 +108,31 @@ class LabeledSamples:
     def _seen(self) -> Any:
         return views.visible(self.X, self.X_weights)
 
-    def sums(self, weights: Array) -> Array:
-        return weighted_sums(self._seen, weights)
+    def sums(self, rows: Array, weights: Array) -> Array:
+        return weighted_sums(self._seen, rows, weights)
 
     def support(self, owner: Array) -> Any:
-        return support_of(self.labels.members, self.labels.known, owner)
+        return allowed(self.labels.n, self.labels.rows, self.labels.truth.members, owner)
 
     def even_start(self, A: Array, support: Any) -> Any:
         return even_start(self._seen, A, support)
 
     def labeled_sums(self, S: Array) -> Array:
-        known = self.labels.known
-        return np.asarray((S[known] * self.labels.weight[known, None]).sum(axis=0))
+        return np.asarray((S[self.labels.rows] * self.labels.truth.weight[:, None]).sum(axis=0))
 
     def targets(self) -> tuple[Any, Any]:
         return targets_of(self.labels, self.X.dtype)
 
     def factorize(self, y: Any = None, **arguments: Any) -> Factorization:
-        X_weights = with_sample_weight(self.X, self.X_weights, self.sample_weight)
+        X_weights = with_sample_weight(self.X, self.X_weights, self.labels.sample_weight)
         X = CleanMatrix(self.X)
         return factorize(X, y, X_weights=X_weights, **arguments, **self.options)
 
     def fit_topics(self, n_components: int = 0, weight: float | str = SUPPORTS) -> Factorization:
         """Factorize the samples guided by their labels; TS-NMF if the weight is SUPPORTS."""
-        rng, init, known = np.random.default_rng(self.seed), self.init, self.labels.known
-        weight_of_known = self.labels.weight[known, None]
+        rng, init, truth = np.random.default_rng(self.seed), self.init, self.labels.truth
         # The same number of components for each class; the remainder goes to the largest classes.
-        counts = (self.labels.members[known] * weight_of_known).sum(axis=0)
+        counts = (truth.members * truth.weight[:, None]).sum(axis=0)
         k = len(counts)
         n_components = n_components or k
         each = np.full(k, n_components // k)
@@ -162,7 +151,7 @@ class LabeledSamples:
         if isinstance(init, str) and init == "labels":
             A = self._class_means(owner, rng)
             S = self.even_start(A, None)
-            B, total = np.where(np.eye(k)[owner], 1.0, _UNLIKELY), float(weight_of_known.sum())
+            B, total = np.where(np.eye(k)[owner], 1.0, _UNLIKELY), float(truth.weight.sum())
             mean = float(self.labeled_sums(S) / total @ B.mean(axis=1)) if total > 0 else 0.0
             B *= float((counts / total).mean()) / mean if mean > 0 else 1.0
             init = S, A.astype(self.X.dtype), B.astype(self.X.dtype)
@@ -173,11 +162,11 @@ class LabeledSamples:
 
     def _class_means(self, owner: Array, rng: np.random.Generator) -> Array:
         """Return a start of A, (r, m): class means, shrunk toward the overall mean."""
-        n, of_samples = self.X.shape[0], self.sample_weight
-        even = np.full(n, 1 / n) if of_samples is None else of_samples / of_samples.sum()
-        overall = np.asarray(self.sums(even[:, None])[0])  # NaN counts as 0
-        members = self.labels.members * self.labels.known[:, None]
-        weights = members[:, owner] * self.labels.weight[:, None]
+        labels, n = self.labels, self.labels.n
+        even = labels.weight / labels.weight.sum()
+        overall = np.asarray(self.sums(np.arange(n), even[:, None])[0])  # NaN counts as 0
+        members = labels.truth.members
+        weights = members[:, owner] * labels.truth.weight[:, None]
         for c in np.unique(owner):
             columns = np.flatnonzero(owner == c)
             rows = np.flatnonzero(members[:, c])
@@ -185,8 +174,9 @@ class LabeledSamples:
                 chosen = columns[rng.permutation(len(rows)) % len(columns)]
                 weights[np.ix_(rows, columns)] *= np.where(chosen[:, None] == columns, 1.0, 0.2)
                 weights[np.ix_(rows, columns)] *= rng.uniform(0.5, 1.5, (len(rows), len(columns)))
-        totals = weights.sum(axis=0)
-        means = self.sums(weights / np.where(totals > 0, totals, 1))
+        # Sums of columns of all samples, in their order, have the digits of a dense matrix.
+        totals = np.array([labels.spread(column).sum() for column in weights.T])
+        means = self.sums(labels.rows, weights / np.where(totals > 0, totals, 1))
         empty = totals == 0
         means[empty] = overall * rng.uniform(0.5, 1.5, (int(empty.sum()), len(overall)))
         return np.asarray((1 - OVERALL) * means + OVERALL * overall)
@@ -201,24 +191,26 @@ class LabeledSamples:
         return topic_shares(represented(of, self.X, self.X_weights, rows), A)
 
 
-def weighted_sums(X: Matrix, weights: Array) -> Array:
-    """Return weights^T X, (columns of weights, m), float64; rows with weight 0 are not read."""
+def weighted_sums(X: Matrix, rows: Array, weights: Array) -> Array:
+    """Return the sums of some rows of X times weights, (columns of weights, m), float64."""
+    some = weights.any(axis=1)
+    rows, weights = rows[some], weights[some]
     if isinstance(X, CsrFile):
         sums = np.zeros((weights.shape[1], X.shape[1]))
-        for block_rows, block in X.blocks():
-            sums += block.T.dot(weights[block_rows]).T
+        for places, part in chosen_blocks(X, rows):
+            sums += part.T.dot(weights[places]).T
         return sums
-    rows = np.flatnonzero(weights.any(axis=1))
-    part = X if len(rows) == len(weights) else X[rows]
+    part = X if len(rows) == X.shape[0] else X[rows]
     if not sp.issparse(part):
         part = np.nan_to_num(part, nan=0.0)
-    return np.asarray((part.T @ weights[rows]).T, dtype=np.float64)
+    return np.asarray((part.T @ weights).T, dtype=np.float64)
 
 
 def targets_of(labels: TrainingLabels, dtype: np.dtype[Any]) -> tuple[Any, Any]:
-    weights = labels.entry_weights * labels.weight[:, None]
-    Y = (labels.members * (weights > 0)).astype(dtype)
-    equal = (weights == weights[:, :1]).all()
+    truth = labels.truth
+    weights = truth.entry_weights * truth.weight[:, None]
+    Y = labels.spread((truth.members * (weights > 0)).astype(dtype))
+    equal, weights = (weights == weights[:, :1]).all(), labels.spread(weights)
     return Y, as_outer(weights[:, 0]) if equal else weights
 
 
@@ -234,12 +226,6 @@ def inputs_of_labels(
     if "y" in model.receipt_.inputs:
         inputs["y"], inputs["y_weights"] = targets_of(labels, X.dtype)
     return inputs
-
-
-def support_of(members: Array, known: Array, owner: Array) -> Array:
-    """Return where S may be positive, (n, r): labeled samples use components of their classes."""
-    seen = members > 0
-    return np.asarray(seen[:, owner] | ~(known & seen.any(axis=1))[:, None])
 
 
 def even_start(X: Any, A: Array, support: Array | None) -> Array:
@@ -263,10 +249,10 @@ def with_view(samples: LabeledSamples) -> LabeledSamples:
             return samples
         absent, missing = find(slice(None)), True
     if missing:  # filled in by a low-rank model
-        k = samples.labels.members.shape[1]
+        k = samples.labels.shape[1]
         fit = samples.for_trials().factorize(n_components=k, random_state=samples.seed)
         X = views.filled(X, fit.S, fit.A, absent)
-    directions = views.directions_of(X, samples.seed, threads, samples.sample_weight)
+    directions = views.directions_of(X, samples.seed, threads, samples.labels.sample_weight)
     if directions is None:
         why = "as `memory` lacks labeled samples of some classes. Give more to open_csr"
         warn_user(f"{_LEFT_OUT} but topics, {why}.", UserWarning)
@@ -283,17 +269,17 @@ def with_view(samples: LabeledSamples) -> LabeledSamples:
 
 def in_memory(samples: LabeledSamples) -> LabeledSamples:
     """Return samples with positive weight, in memory; from disk, labeled samples come first."""
-    X, known, weight = samples.X, samples.labels.known, samples.sample_weight
+    X, labels, weight = samples.X, samples.labels, samples.labels.sample_weight
     if weight is not None and not weight.all():
         return replace(samples.part(weight > 0), whole=(samples, weight > 0))
     if not isinstance(X, CsrFile):
         return samples
     rng = np.random.default_rng(samples.seed)
-    groups = (np.flatnonzero(known), np.flatnonzero(~known))
+    groups = labels.rows, np.flatnonzero(~labels.known)
     order = np.concatenate([rng.permutation(group) for group in groups])[: views.EXACT]
     most = max(1, X.memory // _BYTES_PER_ENTRY)
-    rows = np.zeros(len(known), dtype=bool)
+    rows = np.zeros(labels.n, dtype=bool)
     rows[order[np.cumsum(np.diff(X.indptr)[order]) <= most]] = True
-    if not samples.labels.part(rows).counts.all():  # too little memory
+    if not labels.only(rows).truth.counts.all():  # too little memory
         return samples
     return replace(samples.part(rows), whole=(samples, rows))

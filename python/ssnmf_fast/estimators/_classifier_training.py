@@ -112,6 +112,20 @@ class Trained:
     shares: Array  # topic shares of labeled samples, computed without labels, (labeled, r)
     members: dict[str, Linear | Votes]
 
+    def logits(self, view: View, n_threads: int | None) -> dict[str, Array]:
+        """Return the logits of every member for the samples of a view, (n, k)."""
+        return {name: member.logits(view, n_threads) for name, member in self.members.items()}
+
+    def readout(self, view: View, weights: dict[str, float]) -> LogisticReadout:
+        """Return the weighted sum of the members, not calibrated."""
+        linear, votes = Linear(np.zeros(len(self.fit.A))), None  # each class has a topic
+        for name, member in self.members.items():
+            if isinstance(member, Votes):
+                votes = replace(member, weight=np.array([weights[name]]))
+            else:
+                linear = linear.plus(member, weights[name])
+        return LogisticReadout.of(linear, len(self.fit.A), view, votes)
+
 
 def prior_of(samples: LabeledSamples) -> dict[str, float]:
     """Return the weights of the members before validation; they sum to 1."""
@@ -145,11 +159,11 @@ def self_trained(
         spread = samples.graph.spread(labels)
     for turn in range(plan.rounds):
         fit = taught.for_trials().fit_topics()
-        rows = taught.labels.known
+        rows = taught.labels.rows
         shares = topic_shares(fit.S, fit.A)  # unlabeled samples need no new representation
         shares[rows] = samples.shares(fit.A, rows)
         seen = replace(view, shares=shares)
-        readout = fit_member("topics", seen[rows], taught.labels, balance)
+        readout = fit_member("topics", seen[rows], taught.labels.truth, balance)
         chance = probabilities(readout.logits(seen), False)
         if turn == 0 and spread is not None:
             # A readout fitted to few labels misses clusters, which neighbors see.
@@ -157,31 +171,28 @@ def self_trained(
         if of_tables is not None:
             chance = probabilities(log_chances(chance) + of_tables, False)
         # The most certain predictions of each class become labels.
-        known, k = labels.known, chance.shape[1]
-        enough = known.sum() >= _MORE_LABELS * k
-        unit = labels.entry_weights[known].max(axis=1).mean() if known.any() else 1.0
-        chosen = surest(chance, _MORE_CONFIDENT if enough else _CONFIDENT, ~known)
+        weights, k = labels.truth.entry_weights, chance.shape[1]
+        sure = _MORE_CONFIDENT if len(weights) >= _MORE_LABELS * k else _CONFIDENT
+        chosen = np.flatnonzero(surest(chance, sure, ~labels.known))
+        unit = weights.max(axis=1).mean() if len(weights) else 1.0
+        pseudo = np.full((len(chosen), 1), _PSEUDO_WEIGHT * unit)
         members = chance.argmax(axis=1)[chosen, None] == np.arange(k)
-        taught = replace(taught, labels=labels.with_part(chosen, members, _PSEUDO_WEIGHT * unit))
+        taught = replace(taught, labels=labels.with_labels(chosen, members, pseudo))
     return taught, spread
 
 
 def train(
-    samples: LabeledSamples,
-    learned: tuple[LabeledSamples, Array | None],
-    fit: Factorization,
-    plan: Plan,
-    names: set[str],
-    most_voters: int | None = None,
+    samples: LabeledSamples, plan: Plan, names: set[str], most_voters: int | None = None
 ) -> Trained:
-    """Fit the members of a committee to the topics of a fit with self-trained labels."""
-    taught, spread = learned
-    labels, rows = samples.labels, taught.labels.known
+    """Fit topics with self-trained labels, and the members of a committee to them."""
+    taught, spread = self_trained(samples, plan, names)
+    fit = taught.joined().fit_topics()
+    labels, rows = samples.labels, taught.labels.rows
     shares = samples.shares(fit.A, rows)
     own = shares[labels.known[rows]]
     members: dict[str, Linear | Votes] = {}
-    seen = replace(samples.view[labels.known], shares=own), labels
-    of_all = replace(samples.view[rows], shares=shares), taught.labels
+    seen = replace(samples.view[labels.rows], shares=own), labels.truth
+    of_all = replace(samples.view[rows], shares=shares), taught.labels.truth
     for name in (*samples.view.tables, *NAMES_OF_MEMBERS):
         if name != "neighbors" and name in names:
             data = of_all if name == "topics" else seen
@@ -192,36 +203,18 @@ def train(
 
 
 def calibrated(
-    samples: LabeledSamples, plan: Plan, trained: Trained, validation: committee.Validation
-) -> tuple[LogisticReadout, committee.Validation]:
-    """Return the readout and the validation, with the class shares that predictions assume."""
-    weights, shares = validation.weights, validation.shares
-    labels, view, threads = samples.labels, samples.view, samples.options["n_threads"]
-    k = len(shares)
-    linear, votes = Linear(np.zeros(k)), None
-    for name, member in trained.members.items():
-        if isinstance(member, Votes):
-            votes = replace(member, weight=np.array([weights[name]]))
-        else:
-            linear = linear.plus(member, weights[name])
-    side = [linear.parts.get(name, np.zeros((k, t.shape[1]))) for name, t in view.tables.items()]
-    others: dict[str, Any] = {"votes": votes, "side": np.hstack(side) if side else None}
-    readout = LogisticReadout.of(linear, len(trained.fit.A), view, **others)
-    if plan.estimates and validation.others[1].any():
-        hidden = validation.logits, validation.truth, validation.others
-        shares = committee.estimate_shares(*hidden, labels.prior())
-    readout, validation = validation.calibrate(readout), replace(validation, shares=shares)
-    shift = committee.log_ratio(shares, labels.prior())
-    readout = replace(readout, offsets=readout.offsets + shift)
-    if plan.estimates and validation.others[1].any():
-        rest = np.flatnonzero(~labels.known)
-        rows = np.isin(np.arange(len(labels.members)), rest[:: -(-len(rest) // _MOST_TEMPERED)])
-        seen = replace(view[rows], shares=samples.shares(trained.fit.A, rows))
-        logits = np.zeros((int(rows.sum()), k))
-        for name, member in trained.members.items():
-            logits += weights[name] * member.logits(seen, threads)
-        readout = validation.temper(readout, logits, labels.weight[rows])
-    return readout, validation
+    samples: LabeledSamples, trained: Trained, validation: committee.Validation
+) -> LogisticReadout:
+    """Return the readout with the class shares that predictions assume, tempered with these."""
+    readout = validation.calibrate(trained.readout(samples.view, validation.weights))
+    if validation.others[1].any():
+        rest = np.flatnonzero(~samples.labels.known)
+        some = rest[:: -(-len(rest) // _MOST_TEMPERED)]
+        seen = replace(samples.view[some], shares=samples.shares(trained.fit.A, some))
+        each = trained.logits(seen, samples.options["n_threads"])
+        logits = np.sum([validation.weights[name] * part for name, part in each.items()], axis=0)
+        readout = validation.temper(readout, logits, samples.labels.weight[some])
+    return readout
 
 
 def _table_logits_for_self_training(
@@ -229,22 +222,23 @@ def _table_logits_for_self_training(
 ) -> Array | None:
     """Return the logits of the tables that predict hidden labels, summed, (n, k), or None."""
     folds, sums = committee.folds_of(labels, seed), None
-    rows = np.flatnonzero(folds >= 0)
-    if not len(rows):
+    judged = folds >= 0
+    if not judged.any():
         return None
-    truth = labels.part(rows)
-    largest, total = truth.prior().max(), round(truth.weight.sum())
+    part = labels.part(judged)
+    truth, largest = part.truth, part.prior().max()
+    total = round(truth.weight.sum())
     for name, table in tables.items():
         hidden_logits = np.zeros(truth.members.shape)
         for fold in range(int(folds.max()) + 1):
             hidden = folds == fold
             seen = labels.only(~hidden)
-            member = fit_member(name, View({name: table[seen.known]}), seen, class_weight)
-            hidden_logits[hidden[rows]] = member.logits(View({name: table[hidden]}))
+            member = fit_member(name, View({name: table[seen.rows]}), seen.truth, class_weight)
+            hidden_logits[hidden[judged]] = member.logits(View({name: table[hidden]}))
         right = round(committee.score_of(truth, hidden_logits) * total)
         if binomtest(right, total, largest, alternative="greater").pvalue >= _CHANCE:
             continue
-        member = fit_member(name, View({name: table[labels.known]}), labels, class_weight)
+        member = fit_member(name, View({name: table[labels.rows]}), labels.truth, class_weight)
         logits = member.logits(View({name: table}))
         scaled = committee.temperature(hidden_logits, truth) * logits
         sums = scaled if sums is None else sums + scaled
@@ -264,17 +258,15 @@ def _with_unlabeled(folds: Array, labels: TrainingLabels, rng: np.random.Generat
 def validate(samples: LabeledSamples, plan: Plan, prior: dict[str, float]) -> committee.Validation:
     """Return the weights of the members and their joint predictions of hidden labels."""
     labels, rng = samples.labels, np.random.default_rng(samples.seed)
-    shares = labels.prior() if plan.shares is None else plan.shares
     folds = committee.folds_of(labels, samples.seed)
     if (folds < 0).all():
-        none = labels.part(folds >= 0)
-        parts = none, none.members, (none.members, none.weight)
-        return committee.Validation(labels, folds, *parts, shares, weights=prior)
+        none = np.zeros((0, labels.shape[1])), np.zeros(0)
+        return committee.Validation(labels, folds, none[0], none, plan.shares, weights=prior)
     part, tried = samples, folds
     if not isinstance(samples.X, CsrFile):  # use some of the unlabeled samples
         rest = rng.permutation(np.flatnonzero(~labels.known))
-        most, rows = _MOST_TRIED[int(folds.max()) + 1], labels.known.copy()
-        rows[rest[: max(0, most - int(rows.sum()))]] = True
+        most, rows = _MOST_TRIED[int(folds.max()) + 1], labels.known
+        rows[rest[: max(0, most - len(labels.rows))]] = True
         if not rows.all():
             part, tried = samples.part(rows), folds[rows]
     if plan.estimates:
@@ -282,14 +274,14 @@ def validate(samples: LabeledSamples, plan: Plan, prior: dict[str, float]) -> co
     hidden = tried >= 0
     known, weight = part.labels.known[hidden], part.labels.weight[hidden]
     predicted = predict_hidden(part.for_trials(), plan, tried, list(prior))
-    truth = part.labels.part(hidden)
+    truth = part.labels.part(hidden).of_all
     weights = committee.fit_weights(predicted, truth, prior)
     halves = committee.parts_of(tried[hidden])
     sums = committee.cross_fitted(predicted, truth, prior, halves)
-    parts = labels.part(folds >= 0), sums[known], (sums[~known], weight[~known])
+    parts = sums[known], (sums[~known], weight[~known])
     scores = {name: committee.score_of(truth, logits) for name, logits in predicted.items()}
     scores["committee"] = committee.score_of(truth, sums)
-    return committee.Validation(labels, folds, *parts, shares, scores, weights)
+    return committee.Validation(labels, folds, *parts, plan.shares, scores, weights)
 
 
 def predict_hidden(
@@ -298,7 +290,7 @@ def predict_hidden(
     """Return the logits of every member for the samples in folds, (samples in folds, k)."""
     labels, n_threads = samples.labels, samples.options["n_threads"]
     of_fold = folds[folds >= 0]
-    predicted = {name: np.zeros((len(of_fold), labels.members.shape[1])) for name in names}
+    predicted = {name: np.zeros((len(of_fold), labels.shape[1])) for name in names}
     for fold in range(int(folds.max()) + 1):
         hidden = folds == fold
         # Leave the samples out entirely: self-training would make predictions for them too certain.
@@ -306,9 +298,9 @@ def predict_hidden(
             seen = replace(samples, labels=labels.only(~hidden))
         else:
             seen = samples.part(~hidden)
-        taught = self_trained(seen, plan, set(names))
-        trained = train(seen, taught, taught[0].joined().fit_topics(), plan, set(names))
-        view = replace(samples.view[hidden], shares=samples.shares(trained.fit.A, hidden))
-        for name, member in trained.members.items():
-            predicted[name][of_fold == fold] = member.logits(view, n_threads)
+        trained = train(seen, plan, set(names))
+        rows = np.flatnonzero(hidden)
+        view = replace(samples.view[rows], shares=samples.shares(trained.fit.A, rows))
+        for name, logits in trained.logits(view, n_threads).items():
+            predicted[name][of_fold == fold] = logits
     return predicted

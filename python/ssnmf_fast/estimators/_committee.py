@@ -18,7 +18,7 @@ from .._data.threads import one_blas_thread
 from ._class_topics import LabeledSamples
 from ._members import probabilities
 from ._readout import LogisticReadout
-from ._training_data import TrainingLabels
+from ._training_data import TrainingLabels, Truth
 
 _LEAST_LABELS = 16  # for validation with fewer than three labels per class, on average
 _UNVALIDATED = 0.5  # slope: fits to so few labels are too sure
@@ -46,30 +46,27 @@ def least_labels(n_classes: int) -> int:
 
 def folds_of(labels: TrainingLabels, seed: int) -> Array:
     """Return the fold in which each label is hidden, (n,); -1 for never, as with few labels."""
-    rows = np.flatnonzero(labels.known)
-    counts = labels.counts
-    occurring = counts[counts > 0]
-    folds = np.full(len(labels.members), -1)
-    if len(rows) < least_labels(len(occurring)):
+    truth, folds = labels.truth, np.full(labels.n, -1)
+    counts = truth.counts
+    if len(labels.rows) < least_labels(int((counts > 0).sum())):
         return folds
-    rows = np.random.default_rng(seed).permutation(rows)
-    if labels.several:
-        order = rows
-    else:  # each class is spread over the folds; the only sample of a class is never hidden
-        order = rows[np.argsort(labels.codes[rows], kind="stable")]
-        order = order[counts[labels.codes[order]] > 1]
+    order = np.random.default_rng(seed).permutation(len(labels.rows))
+    if not labels.several:
+        # Each class is spread over the folds; the only sample of a class is never hidden.
+        order = order[np.argsort(truth.codes[order], kind="stable")]
+        order = order[counts[truth.codes[order]] > 1]
     if len(order) < least_labels(2):
         return folds
     numbers = np.arange(len(order)) % (4 if len(order) < _FOUR_FOLDS else 3)
     if len(order) >= _ONE_FOLD:  # one fit is enough then
         every = max(3, -(-len(order) // _MOST_VALIDATED))
         numbers = np.where(np.arange(len(order)) % every == 0, 0, -1)
-    folds[order] = numbers
+    folds[labels.rows[order]] = numbers
     return folds
 
 
 def temperature(
-    logits: Array, truth: TrainingLabels, factors: Array = _TEMPERATURES, pull: float = 1.0
+    logits: Array, truth: Truth, factors: Array = _TEMPERATURES, pull: float = 1.0
 ) -> float:
     """Return the one of some factors that calibrates logits; its logarithm is pulled to 0."""
     pulls = pull * truth.n_outcomes * np.log(factors) ** 2
@@ -78,14 +75,14 @@ def temperature(
 
 
 def fit_weights(
-    logits: dict[str, Array], truth: TrainingLabels, prior: dict[str, float]
+    logits: dict[str, Array], truth: Truth, prior: dict[str, float]
 ) -> dict[str, float]:
     """Return nonnegative weights of members that minimize the log loss, pulled to the prior."""
     if not len(truth.members):
         return dict(prior)
     scales = {name: temperature(each, truth) for name, each in logits.items()}
     each = np.stack([scales[name] * logits[name] for name in prior])
-    few = min(1.0, _FEW_HIDDEN / max(1, truth.known.sum()))
+    few = min(1.0, _FEW_HIDDEN / max(1, truth.entry_weights.any(axis=1).sum()))
     start, pull = np.array(list(prior.values())), _PULL * few * truth.n_outcomes
 
     def objective(weights: Array) -> tuple[float, Array]:
@@ -101,7 +98,7 @@ def fit_weights(
 
 
 def cross_fitted(
-    logits: dict[str, Array], truth: TrainingLabels, prior: dict[str, float], folds: Array
+    logits: dict[str, Array], truth: Truth, prior: dict[str, float], folds: Array
 ) -> Array:
     """Return the sum of the logits with weights that were fitted without each fold, (n, k)."""
     sums = np.zeros_like(truth.members, dtype=np.float64)
@@ -119,38 +116,52 @@ class Validation:
 
     labels: TrainingLabels
     folds: Array  # in which the label of a sample was hidden, -1 for never
-    truth: TrainingLabels  # the m hidden labels
-    logits: Array  # predicted for them, (m, k)
+    logits: Array  # predicted for the m hidden labels, (m, k)
     others: tuple[Array, Array]  # logits and weights of unlabeled samples, by the same fits
-    shares: Array  # of the classes, which predictions assume, (k,)
+    known_shares: Array | None = None  # of the classes among the samples to predict, (k,)
     scores: dict[str, float] = field(default_factory=dict)  # of the members and the committee
     weights: dict[str, float] = field(default_factory=dict)  # of the logits of the members
 
-    def calibrated(self, readout: LogisticReadout) -> Array:
-        """Return calibrated probabilities of the validated samples, not tempered, (m, k)."""
-        several = self.labels.several
-        slopes = readout.slopes if several else calibration(self.logits, self.truth)[0]
-        return probabilities(self.logits * slopes + readout.offsets, several)
+    @cached_property
+    def truth(self) -> Truth:
+        """The m hidden labels."""
+        return self.labels.part(self.folds >= 0).truth
 
-    def attributes(self, readout: LogisticReadout, samples: LabeledSamples) -> dict[str, Any]:
+    @cached_property
+    def shares(self) -> Array:
+        """Shares of the classes, which predictions assume, (k,)."""
+        if self.known_shares is not None:
+            return self.known_shares
+        hidden, prior = (self.logits, self.truth, self.others), self.labels.prior()
+        return estimate_shares(*hidden, prior) if self.others[1].any() else prior
+
+    @cached_property
+    def calibration(self) -> tuple[float, Array]:
+        """Slope and offsets (k,) that calibrate logits and shift them to the class shares."""
+        slope, offset = 1.0 if self.labels.several else _UNVALIDATED, 0.0
+        if len(self.logits):
+            slope, offset = calibration(self.logits, self.truth)
+        return slope, offset + log_ratio(self.shares, self.labels.prior())
+
+    def calibrated(self, logits: Array) -> Array:
+        """Return calibrated probabilities, not tempered."""
+        slope, offsets = self.calibration
+        return probabilities(slope * logits + offsets, self.labels.several)
+
+    def attributes(self, samples: LabeledSamples) -> dict[str, Any]:
         """Return the fitted attributes of an estimator that describe the validation."""
-
-        def of_all(values: Array) -> Array:
-            filled = np.zeros(self.labels.members.shape, values.dtype)
-            filled[self.folds >= 0] = values
-            return samples.of_all(filled, 0)
-
+        rows = np.flatnonzero(self.folds >= 0)
         scores = {name: self.scores.get(name, float("nan")) for name in self.weights}
         attributes = {
             "committee_": {n: {"weight": w, "score": scores[n]} for n, w in self.weights.items()},
             "validation_scores_": self.scores,
             "validation_accuracy_": self.accuracy[0],
             "validation_interval_": self.accuracy[1:],
-            "validation_folds_": samples.of_all(self.folds, -1),
-            "validation_proba_": of_all(self.calibrated(readout)),
+            "validation_folds_": samples.of_all(self.folds[rows], rows, -1),
+            "validation_proba_": samples.of_all(self.calibrated(self.logits), rows),
         }
         if self.labels.several:
-            attributes["validation_predicted_"] = of_all(self.guesses)
+            attributes["validation_predicted_"] = samples.of_all(self.guesses, rows)
         return attributes
 
     @cached_property
@@ -174,10 +185,8 @@ class Validation:
             right = (self.guesses == truth.members).all(axis=1)
             weight = weight * (truth.entry_weights > 0).all(axis=1)
         elif len(self.logits):  # each class counts by its share
-            shift, codes = log_ratio(self.shares, labels.prior()), truth.codes
-            slope, _ = calibration(self.logits, truth)
-            old, new = (probabilities(slope * z + shift, False) for z in (self.logits, others[0]))
-            right = old.argmax(axis=1) == codes
+            codes, chances = truth.codes, self.calibrated(self.logits)
+            right, sure = chances.argmax(axis=1) == codes, chances.max(axis=1)
             of_class = self.shares[codes] / np.bincount(codes, weight)[codes]
         if not weight.any():
             return float("nan"), float("nan"), float("nan")
@@ -186,18 +195,27 @@ class Validation:
         # The number of samples with equal weights that would give the same variance.
         equal = counted.sum() ** 2 / (of_class * counted).sum()
         sizes = np.bincount(self.folds[self.folds >= 0], truth.weight)
-        seen = 1 - float(sizes.mean()) / float(labels.weight[labels.known].sum())
-        if not labels.several and others[1].any():
+        seen = 1 - float(sizes.mean()) / float(labels.truth.weight.sum())
+        if others[1].any():
             # Probabilities of many unlabeled samples vary less than hits among a few labeled ones,
             # which correct them.  The fit to all labels is a little better than those of the folds.
-            wrong = np.average(1 - new.max(axis=1), weights=others[1])
-            error = np.average(old.max(axis=1) - right, weights=counted)
+            wrong = np.average(1 - self.calibrated(others[0]).max(axis=1), weights=others[1])
+            error = np.average(sure - right, weights=counted)
             wrong += equal / (equal + _AS_MANY) * error
             accuracy = 1 - min(max(float(wrong), 0.0), 1.0) * seen**_LEARNING
         count = max(1, round(INDEPENDENT * equal))
         wilson = binomtest(round(accuracy * count), count).proportion_ci(method="wilson")
         # At best the error rate falls with the root of the number of labels.
         return accuracy, float(wilson.low), float(1 - (1 - wilson.high) * np.sqrt(seen))
+
+    def calibrate(self, readout: LogisticReadout) -> LogisticReadout:
+        """Return a readout whose probabilities are calibrated by the validation."""
+        slope, offsets = self.calibration
+        readout = replace(readout, slopes=np.full(len(offsets), slope), offsets=offsets)
+        if self.labels.several and len(self.logits):
+            best = _thresholds(self.truth, self.calibrated(self.logits))
+            readout = replace(readout, thresholds=best)
+        return readout
 
     def temper(self, readout: LogisticReadout, logits: Array, weight: Array) -> LogisticReadout:
         """Return a readout that is as sure as it is right of unlabeled samples seen by the fit."""
@@ -218,18 +236,6 @@ class Validation:
                 UserWarning,
             )
 
-    def calibrate(self, readout: LogisticReadout) -> LogisticReadout:
-        """Return a readout whose probabilities are calibrated by the validation."""
-        if not len(self.logits):
-            less = 1.0 if self.labels.several else _UNVALIDATED
-            return replace(readout, slopes=less * readout.slopes)
-        k, (slope, offset) = len(readout.intercepts), calibration(self.logits, self.truth)
-        readout = replace(readout, slopes=np.full(k, slope), offsets=np.full(k, offset))
-        if self.labels.several:
-            thresholds = _thresholds(self.truth, self.calibrated(readout))
-            readout = replace(readout, thresholds=thresholds)
-        return readout
-
 
 def _f_measures(truth: Array, chance: Array, grid: Array, weight: Array) -> tuple[Array, Array]:
     """Return micro F for each threshold of a grid, (t,), and F of each label, (t, k)."""
@@ -241,7 +247,7 @@ def _f_measures(truth: Array, chance: Array, grid: Array, weight: Array) -> tupl
     return np.asarray(micro), np.asarray(each)
 
 
-def _thresholds(truth: TrainingLabels, chance: Array) -> Array:
+def _thresholds(truth: Truth, chance: Array) -> Array:
     """Return the best thresholds for F, shrunk to a common one for labels with few positives."""
     grid, members = np.linspace(0.05, 0.9, 35), truth.members > 0
     counts = truth.weight @ members
@@ -256,7 +262,7 @@ def parts_of(folds: Array) -> Array:
     return folds if len(np.unique(folds)) > 1 else np.arange(len(folds)) % 2
 
 
-def score_of(truth: TrainingLabels, logits: Array) -> float:
+def score_of(truth: Truth, logits: Array) -> float:
     """Return the accuracy; for several labels the mean of micro and macro F, at one threshold."""
     if truth.several:
         members, chance = truth.members > 0, probabilities(logits, True)
@@ -268,7 +274,7 @@ def score_of(truth: TrainingLabels, logits: Array) -> float:
 
 
 @one_blas_thread()
-def calibration(logits: Array, truth: TrainingLabels) -> tuple[float, float]:
+def calibration(logits: Array, truth: Truth) -> tuple[float, float]:
     """Return slope and offset that calibrate validated logits (Platt 1999; temperature)."""
     if not truth.several:
         return temperature(logits, truth, np.geomspace(*_SLOPES, 25), 0.0), 0.0
@@ -287,7 +293,7 @@ def log_ratio(shares: Array, prior: Array) -> Array:
 
 @one_blas_thread()
 def estimate_shares(
-    logits: Array, truth: TrainingLabels, others: tuple[Array, Array], prior: Array
+    logits: Array, truth: Truth, others: tuple[Array, Array], prior: Array
 ) -> Array:
     """Return the shares of the classes among unlabeled samples (logits and weights), (k,).
 

@@ -297,8 +297,8 @@ def _of_logits(
     S, A = model._represent(X, X_weights), model.components_
     shares = topic_shares(S, A)
     empty, of_prior = empty_rows(model, X, shares)
-    (n, r), k = shares.shape, len(readout.intercepts)
-    slopes, linear = readout.slopes[:, None], readout.linear(r)
+    n, k = len(shares), len(readout.intercepts)
+    slopes, linear = readout.slopes[:, None], readout.linear
     votes, blocks, scales = np.zeros((n, k)), [], np.zeros(n)
     sparse = sp.issparse(X) or isinstance(X, CsrFile)
     for rows, view in readout.views(X, X_weights, S, A):

@@ -191,26 +191,24 @@ class FewLabelsClassifier(ReadoutPredictions):
         samples = LabeledSamples.of(self, X, labels, X_weights=X_weights, view=view)
         samples = with_view(in_memory(samples))
         plan = training.plan_of(self, samples, labels, targets.classes)
-        require_memory(labels.members.shape[1], X.shape, X.dtype)
+        require_memory(labels.shape[1], X.shape, X.dtype)
         validation = training.validate(samples, plan, training.prior_of(samples))
         names = {name for name, weight in validation.weights.items() if weight > 0}
         texts = samples.view.rows is not None and samples.view.like_counts
-        taught, most = training.self_trained(samples, plan, names), _MOST_VOTERS if texts else None
-        fit = taught[0].joined().fit_topics()
-        trained = training.train(samples, taught, fit, plan, names, most)
-        readout, validation = training.calibrated(samples, plan, trained, validation)
+        trained = training.train(samples, plan, names, _MOST_VOTERS if texts else None)
+        readout = training.calibrated(samples, trained, validation)
         self._keep(
             trained.fit,
             self_training_=plan.rounds,
-            n_labeled_=int(labels.known.sum()),
+            n_labeled_=len(labels.rows),
             multilabel_=labels.several,
             classes_=targets.classes,
             class_prior_=validation.shares,
-            class_shares_=samples.labels.class_shares(trained.shares),
+            class_shares_=samples.labels.truth.class_shares(trained.shares),
             readout_=readout,
             side_names_=names_of_columns(side),
             side_={name: table.shape[1] for name, table in samples.view.tables.items()},
-            **validation.attributes(readout, samples),
+            **validation.attributes(samples),
             inputs=labels.inputs(),
         )
         validation.warn_if_poor()

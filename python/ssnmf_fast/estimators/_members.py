@@ -20,7 +20,7 @@ from sklearn.svm import LinearSVC
 from .._common.arrays import Array, Matrix
 from .._data.arrays import scale_rows
 from .._data.threads import one_blas_thread
-from ._training_data import TrainingLabels
+from ._training_data import Truth
 from ._views import PARTS, View
 
 ClassWeight: TypeAlias = str | Mapping[Any, float] | None
@@ -71,31 +71,29 @@ class Linear:
 
 
 @one_blas_thread()
-def fit_member(
-    name: str, view: View, labels: TrainingLabels, class_weight: ClassWeight = None
-) -> Linear:
+def fit_member(name: str, view: View, truth: Truth, class_weight: ClassWeight = None) -> Linear:
     """Fit a linear member, or that of a table, to a view of samples with known labels."""
     if name in ("topics", "features"):
-        return fit_readout(view, labels, 1.0 if name == "topics" else _ROW_SCALE, class_weight)
+        return fit_readout(view, truth, 1.0 if name == "topics" else _ROW_SCALE, class_weight)
     part = "features"
     if name == "naive Bayes":  # complement naive Bayes (Rennie 2003), or multinomial
-        kind = MultinomialNB if labels.several else ComplementNB
-        coefficients, intercepts = _fit(kind(alpha=_SMOOTHING), view.rows, labels)
+        kind = MultinomialNB if truth.several else ComplementNB
+        coefficients, intercepts = _fit(kind(alpha=_SMOOTHING), view.rows, truth)
     elif name == "margins":  # not the dual, whose solver shares a random generator between threads
         model = LinearSVC(dual=False, class_weight=class_weight)
-        coefficients, intercepts = _fit(model, view.rows, labels)
+        coefficients, intercepts = _fit(model, view.rows, truth)
     elif name == "directions":
-        of_directions = fit_logistic(view.coordinates, labels, _WEAK_PENALTY, class_weight)
+        of_directions = fit_logistic(view.coordinates, truth, _WEAK_PENALTY, class_weight)
         coefficients, intercepts = of_directions[0] @ view.directions, of_directions[1]
     else:
         part = name
-        coefficients, intercepts = fit_logistic(view.tables[name], labels, _PENALTY, class_weight)
+        coefficients, intercepts = fit_logistic(view.tables[name], truth, _PENALTY, class_weight)
     return Linear(intercepts, {part: coefficients})
 
 
 @one_blas_thread()
 def fit_readout(
-    view: View, labels: TrainingLabels, row_scale: float = 1.0, class_weight: ClassWeight = None
+    view: View, truth: Truth, row_scale: float = 1.0, class_weight: ClassWeight = None
 ) -> Linear:
     """Fit logistic regression on topics, scores and rows of samples with known labels."""
     names, scales = ["topics"], [1.0]
@@ -106,17 +104,17 @@ def fit_readout(
         features = sp.csr_array(sp.hstack([sp.csr_array(part) for part in parts]))
     else:
         features = np.hstack(parts)
-    coefficients, intercepts = fit_logistic(features, labels, _PENALTY, class_weight)
+    coefficients, intercepts = fit_logistic(features, truth, _PENALTY, class_weight)
     each = np.split(coefficients, np.cumsum([part.shape[1] for part in parts[:-1]]), axis=1)
     return Linear(intercepts, {n: s * c for n, s, c in zip(names, scales, each, strict=True)})
 
 
 def fit_logistic(
-    features: Matrix, labels: TrainingLabels, C: float, class_weight: ClassWeight, tol: float = 1e-3
+    features: Matrix, truth: Truth, C: float, class_weight: ClassWeight, tol: float = 1e-3
 ) -> tuple[Array, Array]:
     """Return coefficients (k, p) and intercepts (k,) of logistic regression to the known labels."""
     back: Any = None  # from the span of few samples to their many features
-    root = np.sqrt(labels.weight[labels.known])
+    root = np.sqrt(truth.weight)
     if max(len(root), (root**2).sum()) < min(features.shape[1], _IN_SPAN):
         # Rows times the roots of their weights: the solver steps as with repeated samples.
         weighed = scale_rows(features, root) if sp.issparse(features) else features * root[:, None]
@@ -127,26 +125,26 @@ def fit_logistic(
             axes, lengths = axes[:, kept], np.sqrt(squares[kept])
             features, back = axes * lengths / root[:, None], (axes / lengths, weighed)
     model = LogisticRegression(C=C, tol=tol, max_iter=_MAX_ITER, class_weight=class_weight)
-    if labels.several:
+    if truth.several:
         model.set_params(solver="liblinear", intercept_scaling=10.0, random_state=0)
-    coefficients, intercepts = _fit(model, features, labels)
+    coefficients, intercepts = _fit(model, features, truth)
     if back is not None:
         coefficients = np.asarray((back[1].T @ (back[0] @ coefficients.T)).T)
     return coefficients, intercepts
 
 
-def _fit(model: Any, features: Matrix, labels: TrainingLabels) -> tuple[Array, Array]:
+def _fit(model: Any, features: Matrix, truth: Truth) -> tuple[Array, Array]:
     """Return coefficients (k, p) and intercepts (k,) of a linear model of the known labels."""
-    return (_fit_labels if labels.several else _fit_classes)(model, features, labels)
+    return (_fit_labels if truth.several else _fit_classes)(model, features, truth)
 
 
-def _fit_classes(model: Any, features: Matrix, labels: TrainingLabels) -> tuple[Array, Array]:
+def _fit_classes(model: Any, features: Matrix, truth: Truth) -> tuple[Array, Array]:
     """Fit a linear model to one known class per sample; absent classes are improbable."""
-    codes, k = labels.codes[labels.known], labels.members.shape[1]
+    codes, k = truth.codes, truth.members.shape[1]
     present = np.unique(codes)
     coefficients, intercepts = np.zeros((len(present), features.shape[1])), np.zeros(len(present))
     if len(present) > 1:
-        model.fit(features, codes, sample_weight=labels.readout_weights(labels.known))
+        model.fit(features, codes, sample_weight=truth.readout_weights())
         if isinstance(model, ComplementNB):
             coefficients = model.feature_log_prob_ - model.feature_log_prob_.mean(axis=0)
         else:
@@ -161,18 +159,18 @@ def _fit_classes(model: Any, features: Matrix, labels: TrainingLabels) -> tuple[
     return everywhere, offsets
 
 
-def _fit_labels(model: Any, features: Matrix, labels: TrainingLabels) -> tuple[Array, Array]:
+def _fit_labels(model: Any, features: Matrix, truth: Truth) -> tuple[Array, Array]:
     """Fit a linear model to each of several labels; a constant label gets an intercept only."""
-    rows, k = labels.known, labels.members.shape[1]
+    k = truth.members.shape[1]
     coefficients, intercepts = np.zeros((k, features.shape[1])), np.zeros(k)
-    for label, weight in enumerate(labels.readout_weights(rows).T):
+    for label, weight in enumerate(truth.readout_weights().T):
         used = weight > _NEGLIGIBLE
-        truth, counted = labels.members[rows][used, label] > 0, labels.weight[rows][used]
-        share = (counted @ truth + 1) / (counted.sum() + 2)  # by the rule of succession
+        positive, counted = truth.members[used, label] > 0, truth.weight[used]
+        share = (counted @ positive + 1) / (counted.sum() + 2)  # by the rule of succession
         intercepts[label] = np.log(share / (1 - share))
-        if truth.all() or not truth.any():
+        if positive.all() or not positive.any():
             continue
-        model.fit(features[used], truth, sample_weight=weight[used])
+        model.fit(features[used], positive, sample_weight=weight[used])
         if isinstance(model, MultinomialNB):
             coefficients[label] = model.feature_log_prob_[1] - model.feature_log_prob_[0]
         else:

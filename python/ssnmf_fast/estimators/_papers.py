@@ -206,8 +206,7 @@ class TopicSupervisedNMF(NamedTopics):
         rank = len(lists.names) + self.n_free_topics
         result = self._factorize(X, n_components=rank, **inputs, **self._arguments())
         self._keep(result, topic_names_=lists.names, n_labeled_=int(lists.labeled.sum()))
-        X, seen = self._for_readout(X, lists)
-        labels, classes = labels_for_training(seen), lists.names[lists.order]
+        labels, classes = labels_for_training(lists), lists.names[lists.order]
         self._keep_predictions(X, X_weights, labels, classes)
 
     def _inputs(
@@ -233,10 +232,6 @@ class TopicSupervisedNMF(NamedTopics):
 
     def _support(self, X: Any, lists: LabelLists, rank: int) -> Any:
         return lists.support(rank)
-
-    def _for_readout(self, X: Any, lists: LabelLists) -> tuple[Any, LabelLists]:
-        """Return the samples for the readout, with their labels."""
-        return X, lists
 
     def _known_targets(self, y: LabelsLike) -> tuple[Array, Array]:
         lists = LabelLists(y, self.classes_.tolist(), self.unlabeled)

@@ -131,22 +131,25 @@ class ReadoutPredictions(ClassifierMixin, FactorizationBase):
         """Fit the readout to checked data, and set its attributes."""
         self.multilabel_, self.classes_, self.class_prior_ = labels.several, classes, labels.prior()
         if getattr(self, "predicts", True):
-            S = represented(self._represent, X, X_weights, labels.known)
+            S = self._represent_rows(X, X_weights, labels.rows)
             shares = topic_shares(S, self.components_)
-            self.class_shares_ = labels.class_shares(shares)
+            self.class_shares_ = labels.truth.class_shares(shares)
             self._fit_readout(X, X_weights, S, shares, labels)
+
+    def _represent_rows(self, X: Any, X_weights: WeightsLike, rows: Array) -> Array:
+        return represented(self._represent, X, X_weights, rows)
 
     def _fit_readout(
         self, X: Matrix, X_weights: WeightsLike, S: Array, shares: Array, labels: TrainingLabels
     ) -> None:
         """Fit the readout; S and the shares are those of the labeled samples."""
-        rows, weight, view = labels.known, labels.sample_weight, View()
+        truth, weight, view = labels.truth, labels.sample_weight, View()
         directions = directions_of(X, 0, self.n_threads, weight) if X_weights is None else None
         if directions is not None:
-            view = view_of(filled(X[rows], S, self.components_), directions)
+            view = view_of(filled(X[labels.rows], S, self.components_), directions)
         view = replace(view, shares=shares)
-        enough = labels.weight[rows].sum() >= _MANY_LABELS * labels.members.shape[1]
-        member = fit_readout(view, labels, row_scale=4.0 if enough else 1.0)
+        enough = truth.weight.sum() >= _MANY_LABELS * labels.shape[1]
+        member = fit_readout(view, truth, row_scale=4.0 if enough else 1.0)
         self.readout_ = LogisticReadout.of(member, shares.shape[1], view)
 
     def _check_loaded(self) -> None:

@@ -52,27 +52,33 @@ class LogisticReadout:
     side: Array | None = None
 
     @classmethod
-    def of(cls, linear: Linear, n_topics: int, view: View, **others: Any) -> LogisticReadout:
-        """Return an uncalibrated readout."""
+    def of(
+        cls, linear: Linear, n_topics: int, view: View, votes: Votes | None = None
+    ) -> LogisticReadout:
+        """Return an uncalibrated readout for the parts and tables of a view."""
         k = len(linear.intercepts)
         directions = None if view.directions is None else view.directions[:N_DIRECTIONS]
         sizes = (n_topics, *(() if directions is None else directions.shape))
-        pairs = zip(PARTS, sizes, strict=False)
-        parts = [linear.parts.get(name, np.zeros((k, size))) for name, size in pairs]
+        widths = dict(zip(PARTS, sizes, strict=False))
+        widths |= {name: table.shape[1] for name, table in view.tables.items()}
+        parts = [linear.parts.get(name, np.zeros((k, width))) for name, width in widths.items()]
+        side = np.hstack(parts[len(sizes) :]) if view.tables else None
         calibration = np.ones(k), np.zeros(k), np.full(k, 0.5)
-        return cls(np.hstack(parts), linear.intercepts, *calibration, directions, **others)
+        coefficients = np.hstack(parts[: len(sizes)])
+        return cls(coefficients, linear.intercepts, *calibration, directions, votes, side)
 
-    def linear(self, r: int) -> Linear:
-        """Return the parts of the coefficients for `r` topics."""
-        ends = [] if self.directions is None else [r, r + len(self.directions)]
-        parts = np.split(self.coefficients, ends, axis=1)
+    @property
+    def linear(self) -> Linear:
+        """The linear members without tables."""
+        seen = () if self.directions is None else self.directions.shape
+        r = self.coefficients.shape[1] - sum(seen)
+        parts = np.split(self.coefficients, np.cumsum([r, *seen])[:-1], axis=1)
         return Linear(self.intercepts, dict(zip(PARTS, parts, strict=False)))
 
     @one_blas_thread()
     def logits(self, view: View, n_threads: int | None = None) -> Array:
         """Return calibrated logits without tables, (n, k)."""
-        assert view.shares is not None
-        raw = self.linear(view.shares.shape[1]).logits(view)
+        raw = self.linear.logits(view)
         if self.votes is not None:
             raw += self.votes.weight * self.votes.logits(view, n_threads)
         return np.asarray(raw * self.slopes + self.offsets)

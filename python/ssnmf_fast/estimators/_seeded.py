@@ -20,7 +20,7 @@ from .._common.warn import LABELS, quietly, warn_user
 from .._data import border
 from .._data.arrays import DataLike
 from .._data.threads import one_blas_thread
-from .._labels import ClassLabels, names_array, sorting, warn_of_doubts
+from .._labels import ClassLabels, allowed, names_array, sorting, warn_of_doubts
 from .._linalg.operators import unit_rows
 from .._models.dated import without_zeros
 from .._models.factorize import Factorization, factorize
@@ -32,7 +32,7 @@ from ._docstrings import complete_docstring
 from ._members import Linear, fit_member
 from ._predicting import NamedTopics
 from ._readout import LogisticReadout
-from ._training_data import TrainingLabels, surest
+from ._training_data import Truth, surest
 from ._views import directions_of, row_sums, view_of
 
 _LABEL_WEIGHT = 20.0  # relative to a predicted label
@@ -319,11 +319,11 @@ class SeededTopics(NamedTopics):
         self.multilabel_, self.classes_ = False, self.topic_names_[order]
         self.class_prior_ = likely.mean(axis=0)[order]
         # Naive Bayes is fitted to the predictions and the labels.
-        weights = np.repeat(np.where(labeled, 1.0, 1 / _LABEL_WEIGHT)[:, None], k, axis=1)
-        labels = TrainingLabels(np.eye(k)[likely.argmax(axis=1)][:, order], weights, False)
+        weights = np.where(labeled, 1.0, 1 / _LABEL_WEIGHT)[:, None]
+        truth = Truth(np.eye(k)[likely.argmax(axis=1)][:, order], weights, False)
         view = view_of(X, directions_of(X, 0, self.n_threads))
         complete = view.rows is not None
-        member = fit_member("naive Bayes", view, labels) if complete else Linear(np.zeros(k))
+        member = fit_member("naive Bayes", view, truth) if complete else Linear(np.zeros(k))
         readout = LogisticReadout.of(member, len(self.components_), view)
         self.readout_ = replace(readout, slopes=np.full(k, _SLOPE))
 
@@ -364,11 +364,10 @@ class SeededTopics(NamedTopics):
         self, X: Matrix, seeds: Seeds, likely: Array, labeled: Array, n_free: int
     ) -> Factorization:
         """Factorize X from topic means; certain samples use only their topics and free topics."""
-        k = len(seeds.names)
         sure = labeled | surest(likely, _SURE, ~labeled)
-        support = np.ones((len(likely), k + n_free), dtype=bool)
-        support[sure, :k] = likely[sure] == likely[sure].max(axis=1, keepdims=True)
-        sums = weighted_sums(X, np.hstack([likely, np.ones((len(likely), 1))]))
+        n, best = len(likely), likely[sure] == likely[sure].max(axis=1, keepdims=True)
+        support = allowed(n, sure, best, len(seeds.names) + n_free, free=True)
+        sums = weighted_sums(X, np.arange(n), np.hstack([likely, np.ones((n, 1))]))
         *means, overall = sums / np.append(likely.sum(axis=0), len(likely))[:, None]
         named = ((1 - OVERALL) * np.array(means) + OVERALL * overall) * seeds.allowed
         rng = border.check_random_state(self.random_state)
@@ -387,7 +386,8 @@ class SeededTopics(NamedTopics):
         evidence = np.where(labeled[:, None], 0, _evidence(X, seeds, members)[1])
         of_labels = divide_by_sums(members, axis=0)
         weights = divide_by_sums(divide_by_sums(evidence**2, axis=0) + of_labels, axis=0)
-        named = np.sqrt(divide_by_sums(weighted_sums(X, weights))).astype(X.dtype)
+        sums = weighted_sums(X, np.arange(len(weights)), weights)
+        named = np.sqrt(divide_by_sums(sums)).astype(X.dtype)
         largest = float(X.max()) or 1.0
         parts = roots(X)
         parts *= largest**-0.5  # fixed components need data of moderate size
@@ -408,8 +408,7 @@ class SeededTopics(NamedTopics):
         half = largest**0.5  # in S and in A, so that neither grows too large
         S, A = (half * sizes * S).T.astype(X.dtype), (half / sizes * A).astype(X.dtype)
         A[:k] *= seeds.allowed
-        support = np.ones(S.shape, dtype=bool)
-        support[labeled, :k] = members[labeled] > 0
+        support = allowed(len(S), labeled, members[labeled], len(A), free=True)
         settings = {"n_components": len(A), "init": (S * support, A)}
         settings |= {"S_support": support} if labeled.any() else {}
         return self._factorize(X, **settings, **self._arguments())

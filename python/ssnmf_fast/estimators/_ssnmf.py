@@ -73,11 +73,10 @@ class SupervisedBase(BatchLearner):
         require(self, X, y)
         return X
 
-    def _refit_components(self, S: Array, labels: training.TrainingLabels) -> None:
+    def _refit_components(self, S: Array, truth: training.Truth) -> None:
         """Set the B that minimizes sum L .* d(Y, S B), where S of labeled samples is given."""
-        rows = labels.known
-        weights = labels.entry_weights[rows] * labels.weight[rows, None]
-        Y, S = labels.members[rows].T, np.ascontiguousarray(S.T)
+        weights = truth.entry_weights * truth.weight[:, None]
+        Y, S = truth.members.T, np.ascontiguousarray(S.T)
         Y = np.ascontiguousarray(Y, dtype=S.dtype)
         W = None if (weights == 1).all() else np.broadcast_to(weights.T, Y.shape).copy()
         B = represent(Y, S, loss=self.supervision_loss, X_weights=W)
@@ -187,10 +186,9 @@ class SSNMFClassifier(ReadoutPredictions, SupervisedBase):
             )
         require_memory(rank, X.shape, X.dtype)
         fit = samples.fit_topics(rank, weight)
-        count = int(labels.known.sum())
-        learned = {"supervision_weight_": fit.supervision_weight, "n_labeled_": count}
+        learned = {"supervision_weight_": fit.supervision_weight, "n_labeled_": len(labels.rows)}
         self._keep(fit, labels.inputs(), **learned)
-        self._keep_predictions(samples.of_readout, X_weights, labels, targets.classes)
+        self._keep_predictions(X, X_weights, labels, targets.classes)
 
     def _samples(
         self, X: Any, X_weights: Any, targets: ClassLabels | Indicators, **weights: Any
@@ -203,7 +201,7 @@ class SSNMFClassifier(ReadoutPredictions, SupervisedBase):
             super()._fit_readout(X, X_weights, *seen)
         elif self.readout == "refit":
             S, _, labels = seen
-            self._refit_components(S, labels)
+            self._refit_components(S, labels.truth)
 
     _fit_inputs = inputs_of_labels
 
@@ -244,9 +242,9 @@ class SSNMFClassifier(ReadoutPredictions, SupervisedBase):
         prior = self.class_prior_ if count else np.full(k, 1 / k)
         if training.label_weights(targets.labeled, **weights).any():
             labels = training.labels_for_training(targets, **weights)
-            weight = float(labels.weight[labels.known].sum())
+            weight = float(labels.truth.weight.sum())
             prior = (before * prior + weight * labels.prior()) / (before + weight)
-            count, before = count + int(labels.known.sum()), before + weight
+            count, before = count + len(labels.rows), before + weight
         self.class_prior_, self.n_labeled_, self._weight_of_labeled = prior, count, before
         return self
 
@@ -368,8 +366,8 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):
         result = self._factorize(X, **inputs, **self._arguments())
         self._keep(result, n_targets_=targets.n_targets, offset_=np.nan_to_num(targets.offset))
         if readout != "joint":
-            S = training.represented(self._represent, X, X_weights, labels.known)
-            self._refit_components(S, labels)
+            S = training.represented(self._represent, X, X_weights, labels.rows)
+            self._refit_components(S, labels.truth)
 
     def partial_fit(
         self: Self,

@@ -12,7 +12,7 @@ from scipy.special import expit, log_softmax
 
 from .._common.arrays import Array, Matrix, VectorLike
 from .._data.border import check_vector
-from .._data.csr_file import CsrFile
+from .._data.csr_file import CsrFile, chosen_blocks
 from .._labels import Targets
 from .._solver.build import as_weights
 from .._solver.weights import Outer, SampleWeights, WeightsLike
@@ -20,26 +20,23 @@ from .._topics import class_means
 
 
 @dataclass(frozen=True)
-class TrainingLabels:
+class Truth:
+    """Weighted labels of samples, some of which may have none."""
+
     members: Array  # (n, k): whether a sample has a class, or real targets
     entry_weights: Array  # (n, 1), or (n, k): weight of each label, 0 where it is unknown
     several: bool
     sample_weight: Array | None = None  # (n,), of samples; None means ones
 
     @property
-    def known(self) -> Array:
-        """Whether a sample has a label with positive weight, (n,)."""
-        return np.asarray(self.entry_weights.any(axis=1))
-
-    @property
     def codes(self) -> Array:
-        """Class of each sample, (n,); 0 if unlabeled."""
+        """Class of each sample, (n,)."""
         return np.asarray(self.members.argmax(axis=1))
 
     @property
     def counts(self) -> Array:
-        """Number of known samples of each class, (k,)."""
-        return np.asarray((self.members[self.known] > 0).sum(axis=0))
+        """Number of samples of each class, (k,)."""
+        return np.asarray((self.members > 0).sum(axis=0))
 
     @property
     def weight(self) -> Array:
@@ -56,12 +53,6 @@ class TrainingLabels:
         """Number of outcomes of a prediction: two for each of several labels."""
         return 2 if self.several else self.members.shape[1]
 
-    def prior(self) -> Array:
-        """Return the share of each class among the samples for which it is known, (k,)."""
-        seen, rows = self.counted.sum(axis=0), self.known
-        sums = (self.weight[rows, None] * (self.members[rows] > 0)).sum(axis=0)
-        return np.asarray(sums / np.where(seen > 0, seen, 1))
-
     def loss(self, logits: Array) -> tuple[float, Array]:
         """Return the log loss of logits (n, k), summed, and its gradient."""
         if self.several:
@@ -72,47 +63,110 @@ class TrainingLabels:
         loss = -float((chances * self.members * weight).sum())
         return loss, (np.exp(chances) - self.members) * weight
 
+    def part(self, rows: Array) -> Truth:
+        weight = None if self.sample_weight is None else self.sample_weight[rows]
+        return Truth(self.members[rows], self.entry_weights[rows], self.several, weight)
+
+    def class_shares(self, shares: Array) -> Array:
+        """Return the mean shares of topics per class, (r, k), from those of the samples."""
+        return class_means(shares, self.members * (self.entry_weights > 0), self.weight)
+
+    def readout_weights(self) -> Array:
+        """Return weights for the readout, (n,) or with several labels (n, k)."""
+        weight = self.weight
+        if self.several:
+            return np.broadcast_to(self.entry_weights * weight[:, None], self.members.shape)
+        of_class = self.entry_weights[:, 0]
+        mean = np.average(of_class, weights=weight) if of_class.any() else 1.0
+        return np.asarray(of_class / mean * weight)
+
+
+@dataclass(frozen=True)
+class TrainingLabels:
+    """Labels of some of n samples."""
+
+    rows: Array  # sorted numbers of the samples that have a label with positive weight, (l,)
+    truth: Truth  # of these samples
+    n: int
+    sample_weight: Array | None = None  # of all samples, (n,); None means ones
+
+    @property
+    def several(self) -> bool:
+        return self.truth.several
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of samples and of classes."""
+        return self.n, self.truth.members.shape[1]
+
+    @property
+    def known(self) -> Array:
+        """Whether a sample has a label with positive weight, (n,)."""
+        return self.spread(np.ones(len(self.rows), dtype=bool))
+
+    @property
+    def weight(self) -> Array:
+        """Weights of the samples, (n,)."""
+        return np.ones(self.n) if self.sample_weight is None else self.sample_weight
+
+    @property
+    def of_all(self) -> Truth:
+        """The labels as a :class:`Truth` of all samples."""
+        truth = self.truth
+        arrays = self.spread(truth.members), self.spread(truth.entry_weights)
+        return Truth(*arrays, truth.several, self.sample_weight)
+
+    def spread(self, values: Array) -> Array:
+        """Return values of the labeled samples as values of all, 0 for the others."""
+        values_of_all = np.zeros((self.n, *values.shape[1:]), dtype=values.dtype)
+        values_of_all[self.rows] = values
+        return values_of_all
+
+    def prior(self) -> Array:
+        """Return the share of each class among the samples for which it is known, (k,)."""
+        truth, seen = self.truth, self.spread(self.truth.counted).sum(axis=0)
+        sums = (truth.weight[:, None] * (truth.members > 0)).sum(axis=0)
+        return np.asarray(sums / np.where(seen > 0, seen, 1))
+
+    def indicators(self) -> sp.csr_array:
+        """Return the members of all samples, (n, k)."""
+        members = sp.coo_array(self.truth.members)
+        places = self.rows[members.row], members.col
+        return sp.csr_array((members.data, places), shape=self.shape)
+
     def inputs(self) -> dict[str, Any]:
         """Return the labels and their weights, as inputs of a receipt."""
-        weights = np.broadcast_to(self.entry_weights, self.members.shape)
-        return {"labels": sp.csr_array(self.members), "label_weight": weights}
+        weights = np.broadcast_to(self.spread(self.truth.entry_weights), self.shape)
+        return {"labels": self.indicators(), "label_weight": weights}
 
     def require_two_classes(self) -> None:
         """Raise ValueError if only one class has labels with positive weight."""
-        if not self.several and (self.counts > 0).sum() < 2:
+        if not self.several and (self.truth.counts > 0).sum() < 2:
             raise ValueError(
                 "Only one class has labels with a weight above 0; at least two classes are needed."
             )
 
-    def only(self, rows: Array) -> TrainingLabels:
-        """Return the labels with only some samples known."""
-        return replace(self, entry_weights=self.entry_weights * rows[:, None])
+    def only(self, chosen: Array) -> TrainingLabels:
+        """Return the labels of chosen samples, (n,); the others become unlabeled."""
+        kept = chosen[self.rows]
+        return replace(self, rows=self.rows[kept], truth=self.truth.part(kept))
 
-    def part(self, rows: Array) -> TrainingLabels:
-        members, weights, weight = self.members[rows], self.entry_weights[rows], self.sample_weight
-        weight = None if weight is None else weight[rows]
-        return replace(self, members=members, entry_weights=weights, sample_weight=weight)
+    def part(self, chosen: Array) -> TrainingLabels:
+        """Return chosen samples, (n,), and their labels."""
+        numbers, only = np.flatnonzero(chosen), self.only(chosen)
+        weight = None if self.sample_weight is None else self.sample_weight[numbers]
+        rows = np.searchsorted(numbers, only.rows)
+        return TrainingLabels(rows, only.truth, len(numbers), weight)
 
-    def with_part(self, rows: Array, members: Array, weights: Array | float) -> TrainingLabels:
-        """Return the labels with those of some samples replaced."""
-        all_members, all_weights = self.members.copy(), self.entry_weights.copy()
-        all_members[rows], all_weights[rows] = members, weights
-        return replace(self, members=all_members, entry_weights=all_weights)
-
-    def class_shares(self, shares: Array) -> Array:
-        """Return the mean shares of topics per class, (r, k), from those of the known samples."""
-        rows = self.known
-        indicators = self.members[rows] * (self.entry_weights[rows] > 0)
-        return class_means(shares, indicators, self.weight[rows])
-
-    def readout_weights(self, rows: Array) -> Array:
-        """Return weights for the readout, (rows,) or with several labels (rows, k)."""
-        chosen, weight = self.entry_weights[rows], self.weight[rows]
-        if self.several:
-            return np.broadcast_to(chosen * weight[:, None], self.members[rows].shape)
-        of_class = chosen[:, 0]
-        mean = np.average(of_class, weights=weight) if of_class.any() else 1.0
-        return np.asarray(of_class / mean * weight)
+    def with_labels(self, rows: Array, members: Array, entry_weights: Array) -> TrainingLabels:
+        """Return the labels and those of other samples."""
+        all_rows, old = np.concatenate([self.rows, rows]), self.truth
+        order = np.argsort(all_rows)
+        pairs = (old.members, members), (old.entry_weights, entry_weights)
+        members, entry_weights = (np.concatenate(pair)[order] for pair in pairs)
+        weight = None if self.sample_weight is None else self.sample_weight[all_rows[order]]
+        truth = Truth(members, entry_weights, old.several, weight)
+        return replace(self, rows=all_rows[order], truth=truth)
 
 
 def checked_weight(sample_weight: VectorLike, n: int, name: str = "sample_weight") -> Array | None:
@@ -149,33 +203,40 @@ def as_outer(rows: Array) -> Outer | None:
 
 
 def labels_for_training(
-    targets: Targets,
-    label_weight: VectorLike = None,
-    sample_weight: VectorLike = None,
-    chosen: Array | slice | None = None,
+    targets: Targets, label_weight: VectorLike = None, sample_weight: VectorLike = None
 ) -> TrainingLabels:
-    """Return the weighted labels of all or `chosen` samples; labels with weight 0 are unknown."""
-    Y: Any = targets.matrix(np.float64)
-    rows = label_weights(targets.labeled, label_weight)
-    weight = checked_weight(sample_weight, len(rows))
+    """Return the weighted labels of samples; labels with weight 0 are unknown."""
+    weights = label_weights(targets.labeled, label_weight)
+    weight = checked_weight(sample_weight, n := len(weights))
     if weight is not None:
-        rows = np.where(weight > 0, rows, 0)
-    if chosen is not None:
-        Y, rows, weight = Y[chosen], rows[chosen], None if weight is None else weight[chosen]
-    members = Y.astype(bool).toarray() if sp.issparse(Y) else np.array(Y, dtype=np.float64)
-    weights, missing = rows[:, None], np.isnan(members)
-    if missing.any():
-        weights = np.where(missing, 0.0, weights)
-    if not weights.any():
+        weights = np.where(weight > 0, weights, 0)
+    rows = np.flatnonzero(weights)
+    if not len(rows):
         raise ValueError("The weights of all labels are zero; at least one must be positive.")
-    members[np.broadcast_to(weights == 0, members.shape)] = 0
-    return TrainingLabels(members, weights, targets.several, weight)
+    Y: Any = targets.matrix(np.float64)[rows]
+    members = Y.astype(bool).toarray() if sp.issparse(Y) else np.array(Y, dtype=np.float64)
+    of_labels, missing = weights[rows, None], np.isnan(members)
+    if missing.any():
+        of_labels, members = np.where(missing, 0.0, of_labels), np.where(missing, 0.0, members)
+    truth = Truth(members, of_labels, targets.several, None if weight is None else weight[rows])
+    return TrainingLabels(rows, truth, n, weight)
 
 
-def represented(represent: Any, X: Matrix, X_weights: WeightsLike, rows: Array) -> Array:
-    """Represent some samples: they alone if X is in memory and has no weights."""
-    alone = X_weights is None and not rows.all() and (isinstance(X, np.ndarray) or sp.issparse(X))
-    return np.asarray(represent(X[rows], None) if alone else represent(X, X_weights)[rows])
+def weights_of(rows: Array, X_weights: WeightsLike) -> WeightsLike:
+    """Return the weights of X of some samples."""
+    if X_weights is None:
+        return None
+    weights = as_weights(X_weights, "X_weights")
+    return weights if weights.by_rows is None else weights.with_part(weights.by_rows[rows])
+
+
+def represented(represent: Any, X: Any, X_weights: WeightsLike, rows: Array) -> Array:
+    """Represent some samples, given by their sorted numbers."""
+    if len(rows) == X.shape[0]:
+        return np.asarray(represent(X, X_weights))
+    if isinstance(X, CsrFile):  # which takes no weights
+        return np.vstack([represent(part, None) for _, part in chosen_blocks(X, rows)])
+    return np.asarray(represent(X[rows], weights_of(rows, X_weights)))
 
 
 def surest(chance: Array, share: float, among: Array) -> Array:

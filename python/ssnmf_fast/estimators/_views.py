@@ -136,12 +136,13 @@ class Graph:
     @one_blas_thread()
     def spread(self, labels: TrainingLabels) -> Array:
         """Return class probabilities of all samples by label spreading (Zhou et al. 2004)."""
-        codes = np.where(labels.known, labels.codes, -1)
+        codes = np.full(labels.n, -1)
+        codes[labels.rows] = labels.truth.codes
         nearness = sp.csr_matrix(self.nearness)
         settings = {"alpha": _CLAMPING, "max_iter": _STEPS, "tol": _TOLERANCE}
         spreading = LabelSpreading(kernel=lambda X, Y=None: nearness, **settings)
         spreading.fit(np.zeros((len(codes), 1)), codes)
-        chances = np.zeros(labels.members.shape)
+        chances = np.zeros(labels.shape)
         chances[:, spreading.classes_] = spreading.label_distributions_
         reached = chances.any(axis=1, keepdims=True)
         return np.asarray(np.where(reached, chances, labels.prior()))
