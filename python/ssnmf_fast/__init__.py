@@ -1,10 +1,10 @@
 """Fast semi-supervised nonnegative matrix factorization: sparse, masked, parallel, reproducible.
 
 Functions such as :func:`factorize` and :func:`represent` work on NumPy and SciPy arrays; estimators
-(:class:`NMF`, :class:`FewLabelsClassifier` and others) follow scikit-learn, which is imported when
-one of them is first used.  Result types are in :mod:`ssnmf_fast.results`, trees of topics in
-:mod:`ssnmf_fast.trees`, models of single papers in :mod:`ssnmf_fast.papers`, data on disk in
-:mod:`ssnmf_fast.io`; submodules are imported on first use.
+(:class:`NMF`, :class:`FewLabelsClassifier` and others) follow scikit-learn.  Result types are in
+:mod:`ssnmf_fast.results`, trees of topics in :mod:`ssnmf_fast.trees`, models of single papers in
+:mod:`ssnmf_fast.papers`, data on disk in :mod:`ssnmf_fast.io`.  Modules, SciPy and scikit-learn are
+imported on first use.
 """
 
 from __future__ import annotations
@@ -12,18 +12,31 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from . import completion, penalties, weights
+# Imported at once, as a wrong SSNMF_FAST_ISA is refused there.
 from ._backend.dispatch import reference_kernels, set_thread_backend
-from ._common.optional import MissingPackageError
-from ._config import show_config
-from ._models.factorize import factorize, factorize_tensor
-from ._models.represent import represent
-from ._persist.io import load, save
 from ._version import __version__
-from .completion._complete import complete
 
 if TYPE_CHECKING:
-    from . import extend, io, linalg, metrics, papers, plotting, results, selection, trees
+    from . import (
+        completion,
+        extend,
+        io,
+        linalg,
+        metrics,
+        papers,
+        penalties,
+        plotting,
+        results,
+        selection,
+        trees,
+        weights,
+    )
+    from ._common.optional import MissingPackageError
+    from ._config import show_config
+    from ._models.factorize import factorize, factorize_tensor
+    from ._models.represent import represent
+    from ._persist.io import load, save
+    from .completion._complete import complete
     from .estimators import (
         NMF,
         BayesianNMF,
@@ -83,19 +96,28 @@ __all__ = [
     "weights",
 ]
 
-_LATE = ("extend", "io", "linalg", "metrics", "papers", "plotting", "results", "selection", "trees")
-_SELECTION = ("choose_rank", "consensus", "verify")
+# Modules of the names that are neither modules nor estimators; all are imported on first use.
+_MODULES = {
+    "_common.optional": ("MissingPackageError",),
+    "_config": ("show_config",),
+    "_models.factorize": ("factorize", "factorize_tensor"),
+    "_models.represent": ("represent",),
+    "_persist.io": ("load", "save"),
+    "completion._complete": ("complete",),
+    "selection": ("choose_rank", "consensus", "verify"),
+}
+_MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
 
 
 if not TYPE_CHECKING:  # type checkers have the names from above, and report others
 
     def __getattr__(name: str) -> Any:
-        if name in _LATE:
+        if name not in __all__:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        if name.islower() and name not in _MODULE_OF and name != "topics_over_time":
             return importlib.import_module(f".{name}", __name__)
-        if name in __all__:  # not imported above
-            module = ".selection" if name in _SELECTION else ".estimators"
-            return getattr(importlib.import_module(module, __name__), name)
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        module = importlib.import_module(f".{_MODULE_OF.get(name, 'estimators')}", __name__)
+        return globals().setdefault(name, getattr(module, name))
 
 
 def __dir__() -> list[str]:

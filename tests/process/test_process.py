@@ -144,10 +144,10 @@ def test_handlers_of_signals_run_during_a_kernel():
     done = run_python(
         ENDLESS
         + """
-calls = []
+calls, factorize = [], sf.factorize  # imported now
 
 def handle(number, frame):
-    interim = sf.factorize(np.ones((3000, 50)), n_components=5, max_iter=3, n_threads=2)
+    interim = factorize(np.ones((3000, 50)), n_components=5, max_iter=3, n_threads=2)
     calls.append(interim)
     if len(calls) == 3:
         raise TimeoutError("enough")

@@ -121,6 +121,7 @@ assert (fit(4) == fit(1)).all()  # The parent goes on with threads.
 def test_threads_are_kept_for_the_next_call():
     succeeds("""
 from threadpoolctl import threadpool_limits
+fit(1)  # which imports SciPy, with threads of its own
 before = threads()
 with threadpool_limits(1):
     fit(None)

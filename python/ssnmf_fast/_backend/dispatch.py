@@ -20,8 +20,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from .._common.arrays import Array
 from .._common.text import short
+
+if TYPE_CHECKING:
+    from .._common.arrays import Array  # with SciPy, which `import ssnmf_fast` does without
 
 _CACHE_LINE = 64
 _PLACED = 1 << 22  # bytes
