@@ -20,8 +20,8 @@ NAMES = """
     A_mean A_shape add_indicator assignment ax backend baselines biases burn_in C callback choice
     class_names class_weight clip columns_ common_scale consensus consensuses consider_weights
     count_scale coverage criterion darkest distance_threshold documents_per_slice dtype entry_names
-    estimator feature_names feature_weight features fill_value fit_parameters fit_params fits folder
-    forbidden foreign forget_factor freq gamma_min given history_or_completion input_features inputs
+    estimator executor feature_names feature_weight features fill_value fit_parameters fit_params
+    fits folder forbidden foreign forget_factor freq gamma_min given history_or_completion input_features inputs
     interval keep_empty_features keep_observed kind kinds label label_names labeled_weight level
     levels limits log_x loss mask_zeros max_components max_iter max_rows measure membership memory
     method missing_norm missing_values mode mode_names model n n_components n_features n_fits
