@@ -74,7 +74,7 @@ def consensus(
 
 
 class ClusterExecutor(Executor):
-    """The workers of a cluster; the scheduler keeps the first argument, the same of all tasks."""
+    """The workers of a cluster; the scheduler keeps the first argument, which all tasks share."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
