@@ -124,3 +124,11 @@ def test_a_step_is_one_message_and_one_for_each_level_of_sums(n_blocks, messages
             callback=lambda state: counts.append(sent.count("update-graph")),
         )
     assert counts[-1] - counts[-2] == 11 * messages  # ten iterations and an objective
+
+
+def test_the_dashboard_groups_tasks_by_what_they_do(threads):
+    X = da.from_array(np.random.default_rng(0).random((30, 8)), chunks=(15, 8))
+    sfd.factorize(X, n_components=2, max_iter=3)
+    groups = threads.run_on_scheduler(lambda dask_scheduler: {*dask_scheduler.task_prefixes})
+    assert {"load_block", "build", "totals", "begin", "run_step", "plus"} <= groups
+    assert not any("ssnmf" in group or "title" in group for group in groups)

@@ -38,6 +38,8 @@ def test_a_file_of_it_is_that_of_one_in_memory(client, tmp_path, weights):
     wanted = digest(sf.consensus(X, 3, n_threads=1, **given), tmp_path / "memory.npz")
     assert digest(sfd.consensus(X, 3, **given), tmp_path / "cluster.npz") == wanted
     assert digest(sf.consensus(X, 3, n_threads=8, **given), tmp_path / "threads.npz") == wanted
+    given["executor"] = client.get_executor()
+    assert digest(sf.consensus(X, 3, **given), tmp_path / "executor.npz") == wanted
 
 
 @pytest.mark.parametrize("direct", [True, False])
@@ -80,6 +82,9 @@ def test_bad_arguments_are_those_of_the_caller(client):
         sfd.consensus(counts(), 3, loss="hinge", **GIVEN)
     with pytest.raises(ValueError, match="Negative values in data passed to X"):
         sfd.consensus(-counts(), 3, **GIVEN)
+    for name in ("executor", "n_jobs"):
+        with pytest.raises(TypeError, match=f"consensus on a cluster has no argument {name}"):
+            sfd.consensus(counts(), 3, **{name: None})
 
 
 def test_starts_of_a_lost_worker_are_fitted_again(client, tmp_path):

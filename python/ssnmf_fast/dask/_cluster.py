@@ -22,7 +22,6 @@ from time import monotonic, time
 from typing import Any, TypeAlias, TypeVar
 
 import dask
-import numpy as np
 from distributed import Client, Future, Scheduler, get_client
 from distributed.client import FutureCancelledError, FuturesCancelledError
 from distributed.comm import CommClosedError
@@ -131,10 +130,14 @@ def reduce_tasks(
     return result_of(client, add_in_tree(client, list(futures), plus)[0])
 
 
-def keep_value(client: Client, value: Array) -> Future:
-    """Return a future of an array that the scheduler keeps, so that no worker can lose it."""
+def keep_value(client: Client, value: object) -> Future:
+    """Return a future of a value that the scheduler keeps, so that no worker can lose it."""
     with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 PB"}):
-        return client.submit(np.asarray, value, pure=False)
+        return client.submit(_kept, value, pure=False)
+
+
+def _kept(value: Result) -> Result:
+    return value
 
 
 def retry(
@@ -165,7 +168,7 @@ def ask(client: Client, call: Callable[[], Any], seconds: float | None = None) -
 
 
 def scatter(
-    client: Client, data: Sequence[object], places: Sequence[str]
+    client: Client, data: Sequence[Array], places: Sequence[str]
 ) -> dict[str, list[Future]]:
     """Send data to workers for one step; return the futures for each place.
 
@@ -174,11 +177,11 @@ def scatter(
     therefore data are sent only to these places, whose loss is noticed at once.
     """
     workers = sorted(set(places))
-    direct = client.direct_to_workers and 0 < len(workers) <= _OWN_COPIES
+    direct = client.direct_to_workers and len(workers) <= _OWN_COPIES
     groups = [[worker] for worker in workers] if direct else [workers]
 
     async def send() -> list[list[Future]]:
-        sent = (client.scatter(data, hash=False, workers=group or None) for group in groups)
+        sent = (client.scatter(data, hash=False, workers=group) for group in groups)
         return list(await asyncio.gather(*sent))
 
     late = WorkersLostError(f"A worker accepts no data for {SCHEDULER_TIMEOUT:.0f} s. {GOES_ON}")
@@ -187,7 +190,7 @@ def scatter(
     except (*_LOST, KeyError) as error:  # a KeyError for a worker that has just gone
         raise _loss_error(client) from error
     pairs = zip(groups, received, strict=True)
-    return {place: copies for group, copies in pairs for place in group or [""]}
+    return {place: copies for group, copies in pairs for place in group}
 
 
 def result_of(

@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from functools import partial
-from inspect import signature
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor
 from typing import Any
 
 import dask.array as da
-import scipy.sparse as sp
-from distributed import Client, Future
+from distributed import Client
 
-from .._common.arrays import Array, Matrix
-from .._data.border import CleanMatrix
+from .._common.arrays import Matrix
 from .._data.csr_file import CsrFile
-from .._models.factorize import factorize
 from ..selection import Consensus
 from ..selection import consensus as consensus_in_memory
-from ..selection._consensus import Recipe, Start, agreement, start_of
-from ._cluster import cancel, check_client, note_interrupts, result_of, retry, scatter
-from ._data import as_matrix, count_threads
+from ._cluster import cancel, check_client, keep_value, note_interrupts, result_of
+from ._data import as_matrix
 
 
 def consensus(
@@ -34,8 +28,8 @@ def consensus(
     """Factorize X from many random starts on a cluster and return their consensus.
 
     Each start is a task; starts of a lost worker are fitted again.  X, which must fit into the
-    memory of a worker, is sent to the workers once.  The result has the same bits as that of
-    :func:`ssnmf_fast.consensus`.
+    memory of a worker, is sent to the workers once, and not with every task as by
+    :func:`ssnmf_fast.consensus` with the executor of a client.  The results have the same bits.
 
     Parameters
     ----------
@@ -49,8 +43,9 @@ def consensus(
     client : dask.distributed.Client, optional
         None means the current client.
     **options
-        Other arguments of :func:`ssnmf_fast.consensus` except `n_jobs`: `n_starts`, `loss`,
-        `folder` and so on.  The folder is on the machine of the caller; both functions can use it.
+        Other arguments of :func:`ssnmf_fast.consensus` except `n_jobs` and `executor`:
+        `n_starts`, `loss`, `folder` and so on.  The folder is on the machine of the caller; both
+        functions can use it.
 
     Returns
     -------
@@ -67,60 +62,30 @@ def consensus(
     >>> found.usage.shape
     (100, 2)
     """
-    if "n_jobs" in options:
-        raise TypeError("consensus on a cluster has no argument n_jobs: each start is a task.")
-    bound = signature(consensus_in_memory).bind(X, n_components, n_threads=n_threads, **options)
-    bound.apply_defaults()
-    given = bound.arguments
-    others = ("X", "n_jobs", "n_threads", "folder", "verbose")
-    recipe = Recipe(**{name: each for name, each in given.items() if name not in others})
-    observed = given["folder"], n_threads, given["verbose"]
+    if taken := {"n_jobs", "executor"} & {*options}:
+        names = ", ".join(sorted(taken))
+        raise TypeError(f"consensus on a cluster has no argument {names}: each start is a task.")
     client = check_client(client)
-    fits = partial(_fit_on_workers, client, count_threads(n_threads))
     with note_interrupts():
         if isinstance(X, da.Array):
             X = result_of(client, client.compute(X))
-        return agreement(as_matrix(X), recipe, fits, *observed)
+        given = {"executor": ClusterExecutor(client), "n_threads": n_threads, **options}
+        return consensus_in_memory(as_matrix(X), n_components, **given)
 
 
-def _fit_on_workers(
-    client: Client, threads: int, X: CleanMatrix, seeds: Sequence[int], recipe: Recipe, rows: Array
-) -> Iterator[Start]:
-    """Yield the starts in order; all tasks are submitted at once."""
-    shared = _Shared(X.matrix, rows, {**recipe.fitting, "n_threads": threads})
-    left, started = list(seeds), list[Future]()
+class ClusterExecutor(Executor):
+    """The workers of a cluster; the scheduler keeps the first argument, which all tasks share."""
 
-    def begin() -> None:
-        """Submit unfinished starts; send the data again, which a lost worker may have had."""
-        (sent,) = scatter(client, [shared], ())[""]
-        started[:] = client.map(_fit, [sent] * len(left), left, pure=False)
+    def __init__(self, client: Client) -> None:
+        self._client = client
 
-    try:
-        retry(client, begin)
-        while left:
-            yield retry(client, lambda: result_of(client, started[0]), begin)
-            del left[0], started[0]
-    finally:
-        cancel(client, started)
-
-
-@dataclass(frozen=True)
-class _Shared:
-    """Shared input of all tasks: clean data, samples for `assignments`, settings."""
-
-    matrix: Matrix | CsrFile
-    samples: Array
-    arguments: dict[str, Any]
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """Restore from the network, where arrays may be misaligned, once per worker."""
-        matrix = as_matrix(state["matrix"])
-        if sp.issparse(matrix):
-            parts = map(as_matrix, (matrix.data, matrix.indices, matrix.indptr))
-            matrix.data, matrix.indices, matrix.indptr = parts
-        vars(self).update(state, matrix=matrix, samples=as_matrix(state["samples"]))
-
-
-def _fit(shared: _Shared, seed: int) -> Start:
-    fit = factorize(CleanMatrix(shared.matrix), random_state=seed, **shared.arguments)
-    return start_of(fit, shared.samples)
+    def map(  # type: ignore[override]
+        self, task: Callable[..., Any], shared: Sequence[Any], *each: Sequence[Any]
+    ) -> Iterator[Any]:
+        kept = [keep_value(self._client, shared[0])] * len(shared)
+        futures = self._client.map(task, kept, *each, pure=False)
+        try:
+            for future in futures:
+                yield result_of(self._client, future)
+        finally:
+            cancel(self._client, futures)

@@ -9,6 +9,7 @@ from functools import partial
 from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any, TypeAlias
+from uuid import uuid4
 
 import dask.array as da
 import numpy as np
@@ -60,6 +61,11 @@ class BlockInput:
 
     def __setstate__(self, contents: bytes) -> None:
         vars(self).update(pickle.loads(contents))
+
+
+def unique() -> str:
+    """Return a part of names of tasks, after what the dashboard groups them by."""
+    return uuid4().hex[:12]
 
 
 def with_title(title: str, task: Callable[..., Any], *arguments: object, **options: object) -> Any:
@@ -221,13 +227,13 @@ def load(
         cutting = cut_weights if name.endswith("weights") else cut
         further[name] = cutting(part, _NAMES.get(name, name), rows)
     positions = [position for position, n in enumerate(rows) if n]
-    futures, bounds = [], list(accumulate(rows, initial=0))
+    futures, bounds, of_all = [], list(accumulate(rows, initial=0)), unique()
     for position in positions:
         title = f"block {position} (rows {bounds[position]} to {bounds[position + 1] - 1})"
         own = {name: each[position] for name, each in further.items()}
         own |= {k: client.compute(part) for k, part in own.items() if isinstance(part, Delayed)}
         task = with_title, title, _check_block, blocks[position], threads, of_type
-        futures.append(client.submit(*task, **own, pure=False))
+        futures.append(client.submit(*task, **own, key=f"load_block-{of_all}-{position}"))
     info = result_of(client, [client.submit(_info_of, each, pure=False) for each in futures])
     first = info[0]
     for position, each in zip(positions, info, strict=True):
@@ -270,13 +276,13 @@ def _start_blocks(client: Client, X: Blocks, memory: int) -> tuple[list[Future],
     for number, block in enumerate(futures):
         if isinstance(block, (str, Path)):  # the workers open files
             task = with_title, f"block {number}", partial(open_csr, memory=memory), str(block)
-            futures[number] = client.submit(*task, pure=False)
+            futures[number] = client.submit(*task, key=f"open_file-{unique()}")
     sizes = X.chunks[0] if isinstance(X, da.Array) else (np.nan,)
     if not np.isnan(sizes).any():
         return futures, [int(size) for size in sizes]
     titles = [f"block {number}" for number in range(len(futures))]
-    counted = client.map(with_title, titles, [_count_rows] * len(futures), futures, pure=False)
-    return futures, result_of(client, counted)
+    counting, options = [_count_rows] * len(futures), {"key": "count_rows", "pure": False}
+    return futures, result_of(client, client.map(with_title, titles, counting, futures, **options))
 
 
 def blocks_of(Z: ByRows, name: str, columns: bool = True) -> list[Any] | None:

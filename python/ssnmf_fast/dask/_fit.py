@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import pickle
-import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -29,7 +28,7 @@ from .._solver.problem import BlockProblem, LastRows, Momentum, Views
 from .._solver.relations import Relation, unreached, value
 from . import _cluster, _rows
 from ._cluster import GOES_ON, WorkersLostError, ask, finish, keep_value, logger, result_of, retry
-from ._data import Data
+from ._data import Data, unique
 from ._rows import Block, BlockPlan, BlockStatistics, Draw, Rows, RowStep, Step
 
 
@@ -51,7 +50,7 @@ class ClusterFit:
 
     def __init__(self, data: Data, plan: BlockPlan) -> None:
         self.data, self.plan, self.client = data, plan, data.client
-        self.name = f"ssnmf-fast-{uuid.uuid4().hex[:12]}"
+        self.name = unique()
         titles = zip([(self.name, i) for i in data.positions], data.bounds[:-1], strict=True)
         self.futures = data.start(_rows.build, plan, parts=list(titles))
         self._places = [""] * len(self.futures)
@@ -112,7 +111,7 @@ class ClusterFit:
             sent = _cluster.scatter(client, factors, self._places) if factors else {}
             shared = [sent.get(place, []) for place in self._places]
             numbers = range(len(self.futures))
-            keys = [f"{self.name}-{task.__name__}-{self._count}-{number}" for number in numbers]
+            keys = [f"{task.__name__}-{self.name}-{self._count}-{number}" for number in numbers]
             arguments = self.futures, [task] * len(keys), each, *zip(*shared, strict=True)
             where = dict(zip(keys, self._places, strict=True)).__getitem__
             with dask.annotate(workers=where, allow_other_workers=False):  # all in one message

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import pickle
+from collections.abc import Callable, Generator, Sequence
+from concurrent.futures import Executor
+from contextlib import closing
+from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import sha256
 from os import PathLike
@@ -19,7 +23,7 @@ from sklearn.metrics import silhouette_samples
 from sklearn.metrics.pairwise import euclidean_distances
 
 from .._backend import dispatch
-from .._common.arrays import Array, LossName, Seed
+from .._common.arrays import Array, LossName, Matrix, Seed
 from .._common.replacement import Replacement
 from .._common.saved import HEADER, NpzReader, header_array
 from .._common.warn import warn_user
@@ -30,6 +34,7 @@ from .._data.csr_file import CsrFile
 from .._data.fingerprint import data_fingerprint, digest, input_fingerprint
 from .._data.threads import limited_openmp, resolve_threads
 from .._linalg.operators import unit_rows
+from .._models.factorize import factorize
 from .._models.many_starts import draw_seeds, fit_starts
 from .._models.represent import objective, represent
 from .._solver.loop import verbose_progress
@@ -65,6 +70,7 @@ def consensus(
     folder: Folder = None,
     n_jobs: int | None = None,
     n_threads: int | None = None,
+    executor: Executor | None = None,
     random_state: Seed = None,
     verbose: int = 0,
 ) -> Consensus:
@@ -101,6 +107,10 @@ def consensus(
     n_jobs, n_threads : int, optional
         Number of starts fitted at a time (None: the number of threads), and total number of
         threads.  Neither changes the result.
+    executor : concurrent.futures.Executor, optional
+        Where the starts are fitted, each by a task with `n_threads` threads (None: one): processes,
+        or machines, such as ``client.get_executor()`` of Dask and ``MPIPoolExecutor`` of mpi4py.
+        The result stays the same.  An error or Ctrl-C cancels the waiting tasks.
     random_state : None, int, Generator or RandomState
         Seed of the starts and of k-means.
     verbose : int
@@ -139,17 +149,19 @@ def consensus(
     """
     settings = n_components, n_starts, distance_threshold, neighborhood_fraction, init, random_state
     recipe = Recipe(*settings, dtype, loss=loss, X_weights=X_weights, max_iter=max_iter, tol=tol)
+    if executor is None:
+        fits: Fits = partial(_fit_here, n_jobs, n_threads)
+    elif not isinstance(executor, Executor):
+        kind = type(executor).__name__
+        raise TypeError(f"executor must be a concurrent.futures.Executor; got {kind}.")
+    elif n_jobs is not None:
+        raise ValueError(f"n_jobs must be None with executor, whose workers count; got {n_jobs!r}.")
+    else:
+        fits = partial(_fit_on, executor, n_threads)
+    return _agreement(X, recipe, fits, folder, n_threads, verbose)
 
-    def fits(
-        X: CleanMatrix, seeds: Sequence[int], recipe: Recipe, samples: Array
-    ) -> Iterator[Start]:
-        found = fit_starts(X, seeds, n_jobs=n_jobs, n_threads=n_threads, **recipe.fitting)
-        return (start_of(fit, samples) for fit in found)
 
-    return agreement(X, recipe, fits, folder, n_threads, verbose)
-
-
-def agreement(
+def _agreement(
     X: DataLike, recipe: Recipe, fits: Fits, folder: Folder, n_threads: int | None, verbose: int
 ) -> Consensus:
     """Return the consensus of the starts that `fits` returns."""
@@ -160,10 +172,12 @@ def agreement(
     of_starts = CleanMatrix(check_data(clean, threads, recipe.dtype))
     dtype, loss = clean.matrix.dtype, recipe.fitting["loss"]
     of_clusters, samples, seeds = recipe.draw(clean.matrix.shape[0])
-    fits = fits if folder is None else partial(kept_starts, Path(folder), fits)
+    fits = fits if folder is None else partial(_kept_starts, Path(folder), fits, recipe)
     starts: list[Start] = []
-    with verbose_progress(verbose, recipe.n_starts, "consensus", unit="start") as progress:
-        for start in fits(of_starts, seeds, recipe, samples):
+    found = closing(fits(StartTask(of_starts.matrix, samples, recipe.fitting), seeds))
+    bar = verbose_progress(verbose, recipe.n_starts, "consensus", unit="start")
+    with found as fitted, bar as progress:
+        for start in fitted:
             starts.append(start)
             if progress is not None:
                 progress(FitState(len(starts), start.objective))
@@ -278,7 +292,8 @@ class Start(NamedTuple):
     level: str  # of the kernels
 
 
-Fits = Callable[[CleanMatrix, Sequence[int], "Recipe", Array], Iterator[Start]]
+Starts: TypeAlias = Generator[Start, None, None]
+Fits: TypeAlias = Callable[["StartTask", Sequence[int]], Starts]
 
 
 class Recipe:
@@ -314,16 +329,51 @@ class Recipe:
         return of_clusters, samples, draw_seeds(rng, self.n_starts)
 
 
-def start_of(fit: Factorization, samples: Array) -> Start:
-    """Return the kept parts of a fit."""
-    parts = fit.S[samples] * fit.A.sum(axis=1)
-    main = np.where(parts.any(axis=1), parts.argmax(axis=1), -1)
-    return Start(fit.A, main.astype(np.int32), fit.objective[-1][1], dispatch.level_in_use())
+@dataclass(frozen=True)
+class StartTask:
+    """What all starts need; sent as bytes: other parts of messages may be misaligned."""
+
+    matrix: Matrix | CsrFile  # clean
+    samples: Array
+    arguments: dict[str, Any]  # of `factorize`
+
+    def run(self, seed: int) -> Start:
+        return self.start_of(factorize(self.X, random_state=seed, **self.arguments))
+
+    @property
+    def X(self) -> CleanMatrix:
+        return CleanMatrix(self.matrix)
+
+    def start_of(self, fit: Factorization) -> Start:
+        """Return the kept parts of a fit."""
+        parts = fit.S[self.samples] * fit.A.sum(axis=1)
+        main = np.where(parts.any(axis=1), parts.argmax(axis=1), -1)
+        return Start(fit.A, main.astype(np.int32), fit.objective[-1][1], dispatch.level_in_use())
+
+    def __getstate__(self) -> bytes:
+        return pickle.dumps(vars(self), protocol=5)
+
+    def __setstate__(self, contents: bytes) -> None:
+        vars(self).update(pickle.loads(contents))
 
 
-def kept_starts(
-    folder: Path, fits: Fits, X: CleanMatrix, seeds: Sequence[int], recipe: Recipe, samples: Array
-) -> Iterator[Start]:
+def _fit_here(
+    n_jobs: int | None, n_threads: int | None, task: StartTask, seeds: Sequence[int]
+) -> Starts:
+    found = fit_starts(task.X, seeds, n_jobs=n_jobs, n_threads=n_threads, **task.arguments)
+    return (task.start_of(fit) for fit in found)
+
+
+def _fit_on(
+    executor: Executor, n_threads: int | None, task: StartTask, seeds: Sequence[int]
+) -> Starts:
+    task = replace(task, arguments={**task.arguments, "n_threads": n_threads or 1})
+    yield from executor.map(StartTask.run, [task] * len(seeds), seeds)
+
+
+def _kept_starts(
+    folder: Path, fits: Fits, recipe: Recipe, task: StartTask, seeds: Sequence[int]
+) -> Starts:
     """Yield the starts in order: read them from the folder, or fit them and save them there."""
     if recipe.random_state is None:
         how = "every call draws other starts. Give a number, for example random_state=0"
@@ -331,18 +381,18 @@ def kept_starts(
     if folder.is_file():
         raise ValueError(f"folder={str(folder)!r} is a file; give a folder for many files.")
     folder.mkdir(parents=True, exist_ok=True)
-    rank, key = recipe.fitting["n_components"], _key(X.matrix, recipe)
+    rank, key = recipe.fitting["n_components"], _key(task.matrix, recipe)
     keys = [{**key, "seed": seed} for seed in seeds]
     # File names are those of cNMF.
     paths = [folder / f"start.k_{rank}.iter_{number}.npz" for number in range(len(seeds))]
     kept = [_read(path, key) for path, key in zip(paths, keys, strict=True)]
     missing = [seed for seed, start in zip(seeds, kept, strict=True) if start is None]
-    made = fits(X, missing, recipe, samples)
-    for path, key, start in zip(paths, keys, kept, strict=True):
-        if start is None:
-            start = next(made)
-            _write(path, key, start)
-        yield start
+    with closing(fits(task, missing)) as made:
+        for path, key, start in zip(paths, keys, kept, strict=True):
+            if start is None:
+                start = next(made)
+                _write(path, key, start)
+            yield start
 
 
 def _read(path: Path, key: dict[str, Any]) -> Start | None:
