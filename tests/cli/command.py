@@ -8,8 +8,9 @@ import gzip
 import io
 import json
 import shlex
+import sys
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, nullcontext, redirect_stderr, redirect_stdout
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from importlib.util import find_spec
 from itertools import pairwise
@@ -71,16 +72,23 @@ class Result:
         return sf.load(self.path)
 
 
-def run(line: str, *more: object, code: int = 0) -> Result:
-    """Run a line of the command, and more arguments, which must return the code."""
+def run(
+    line: str, *more: object, code: int = 0, encoding: str = "utf-8", closed: str = ""
+) -> Result:
+    """Run a line of the command, and more arguments, which must return the code.
+
+    Standard output and error have an encoding, and one of them may be closed.
+    """
     arguments = [*shlex.split(line), *map(str, more)]
-    streams = [io.TextIOWrapper(io.BytesIO(), "utf-8", newline="") for _ in range(2)]
-    with redirect_stdout(streams[0]), redirect_stderr(streams[1]):
+    streams = {name: io.TextIOWrapper(io.BytesIO(), encoding) for name in ("stdout", "stderr")}
+    with pytest.MonkeyPatch.context() as patch:
+        for name, stream in streams.items():
+            patch.setattr(sys, name, None if name == closed else stream)
         found = main(arguments)
     printed = []
-    for stream in streams:
+    for stream in streams.values():
         stream.flush()
-        printed.append(stream.buffer.getvalue().decode())  # type: ignore[attr-defined]
+        printed.append(stream.buffer.getvalue().decode(encoding))  # type: ignore[attr-defined]
     assert found == code, printed[1]
     named = [after for option, after in pairwise(arguments) if option == "--out"]
     return Result(*printed, Path(named[-1] if named else "."))
