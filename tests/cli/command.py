@@ -81,10 +81,12 @@ def run(
     """
     arguments = [*shlex.split(line), *map(str, more)]
     streams = {name: io.TextIOWrapper(io.BytesIO(), encoding) for name in ("stdout", "stderr")}
+    given = {name: None if name == closed else stream for name, stream in streams.items()}
     with pytest.MonkeyPatch.context() as patch:
-        for name, stream in streams.items():
-            patch.setattr(sys, name, None if name == closed else stream)
+        for name, stream in given.items():
+            patch.setattr(sys, name, stream)
         found = main(arguments)
+        assert {name: getattr(sys, name) for name in given} == given  # are left as they were
     printed = []
     for stream in streams.values():
         stream.flush()
