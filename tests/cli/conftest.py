@@ -1,37 +1,89 @@
-"""Data of several files of tests."""
+"""Folders of several files of tests, made once; every test runs in an empty folder of its own."""
 
 from __future__ import annotations
 
-from contextlib import nullcontext
-from importlib.util import find_spec
+import shutil
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
+import command
+import numpy as np
 import pytest
-from labeled_texts import MONEY, PAGE, PETS
+from command import Result, run, write_lines, write_table
+from labeled_texts import EVIL, MONEY, PAGE, PETS
 
-
-@pytest.fixture
-def single(tmp_path: Path) -> Path:
-    """Texts of two classes, four of them unlabeled."""
-    path = tmp_path / "single.csv"
-    lines = ["text,kind"]
-    for k, (a, b) in enumerate(zip(PETS, MONEY, strict=True)):
-        lines += [f"{a},{PAGE if k < 8 else ''}", f"{b},{'money' if k < 8 else ''}"]
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    return path
+_USERS = ["=u0", *(f"u{k}" for k in range(1, 12))]
+_ANIMALS = [*PETS[:5], "cat mat pet"]
+_PRICES = [*MONEY[:4], "stock price", "bank stock"]
 
 
 @pytest.fixture(autouse=True)
-def empty_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing is drawn: the picture of a report takes longer than the fit that it tells of.
+def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
 
-    Pictures are tested in tests/plotting and tests/test_report.py.
-    """
 
-    def save(self: Any, path: Any, **options: Any) -> None:
-        with nullcontext(path) if hasattr(path, "write") else open(path, "wb") as file:
-            file.write(b"\x89PNG\r\n\x1a\n")
+@pytest.fixture(autouse=True)
+def empty_pictures() -> Iterator[None]:
+    """Pictures are tested in tests/plotting and tests/test_report.py."""
+    with command.empty_pictures():
+        yield
 
-    if find_spec("matplotlib"):
-        monkeypatch.setattr("matplotlib.figure.Figure.savefig", save)
+
+@pytest.fixture(scope="session")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("shared")
+
+
+@pytest.fixture(scope="session")
+def single(shared: Path) -> Path:
+    """Texts of two classes, four of them unlabeled."""
+    rows = [["text", "kind"]]
+    for k, (a, b) in enumerate(zip(PETS, MONEY, strict=True)):
+        rows += [[a, PAGE if k < 8 else ""], [b, "money" if k < 8 else ""]]
+    return write_table(shared / "single.csv", rows)
+
+
+@pytest.fixture(scope="session")
+def posts(shared: Path) -> Path:
+    """Texts of two classes, whose names need care in HTML and in CSV."""
+    rows = [["text", "kind"]]
+    for k, (a, b) in enumerate(zip(_ANIMALS, _PRICES, strict=True)):
+        rows += [[a, EVIL if k < 4 else ""], [b, "money, bonds" if k < 4 else ""]]
+    return write_table(shared / "posts.csv", rows)
+
+
+@pytest.fixture(scope="session")
+def of_posts(posts: Path, shared: Path) -> Result:
+    """A model with labels, a quarter of which was hidden, and all that was written."""
+    given = "--labels kind --model ssnmf --rank 2 --min-df 1 --test-size 0.25"
+    with command.empty_pictures():
+        return run(f"fit {posts} {given} --out", shared / "deep" / "of posts")
+
+
+@pytest.fixture(scope="session")
+def matrix(shared: Path) -> Path:
+    """A matrix of two kinds of samples."""
+    X = np.random.default_rng(0).random((12, 6)) * np.kron([[1, 0.05], [0.05, 1]], np.ones((6, 3)))
+    np.save(shared / "X.npy", X)
+    return shared / "X.npy"
+
+
+@pytest.fixture(scope="session")
+def of_matrix(matrix: Path, shared: Path) -> Result:
+    given = "--rank 2 --max-iter 3 --model nmf --quiet --threads 1"
+    with command.empty_pictures():
+        return run(f"fit {matrix} {given} --out {shared}/of-matrix")
+
+
+@pytest.fixture
+def model(of_matrix: Result) -> Path:
+    """A copy of the model of a matrix, which a test may change."""
+    return Path(shutil.copytree(of_matrix.path, "model"))
+
+
+@pytest.fixture(scope="session")
+def ratings(shared: Path) -> Path:
+    """Ratings of eight items by twelve users, one of whose names is a formula."""
+    pairs = [(k, i) for k in range(len(_USERS)) for i in range(8) if (k + i) % 4 != 3]
+    lines = [f"{_USERS[k]},i{i},{1 + k * i % 5}" for k, i in pairs]
+    return write_lines(shared / "ratings.csv", ["user,item,rating", *lines])

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from outputs import error_line, rows_of
+from command import Result, empty_pictures, rows_of, run
 
-from ssnmf_fast.cli import main
 from ssnmf_fast.report.evaluation import MODEL, Evaluation
 
 WORDS = {
@@ -24,8 +21,8 @@ CHECK = "check by hand"
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Answers, some of them with codes, and what the command makes of them."""
+def coded(tmp_path_factory: pytest.TempPathFactory) -> Result:
+    """What the command makes of answers, some of them with codes, which are in `a.csv`."""
     folder, rng, rows = tmp_path_factory.mktemp("codes"), np.random.default_rng(0), []
     for k in range(N):
         code, other = rng.permutation([*WORDS])[:2]
@@ -35,13 +32,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         rows.append((f"r{k}", text, code if k < GIVEN else "", ("N", "S", "")[k % 3]))
     frame = pd.DataFrame(rows, columns=["id", "answer", "kind", "region"])
     frame.to_csv(folder / "a.csv", index=False)
-    given = [str(folder / "a.csv"), "--text", "answer", "--labels", "kind", "--by", "region"]
-    assert main(["fit", *given, "--target-accuracy", "0.9", "--out", str(folder / "out")]) == 0
-    return folder
+    given = "--text answer --labels kind --by region --target-accuracy 0.9"
+    with empty_pictures():
+        return run(f"fit {folder}/a.csv {given} --out {folder}/out")
 
 
-def test_every_sample_has_a_code_or_a_reason(folder: Path) -> None:
-    rows = rows_of(folder / "out" / "predictions.csv")
+def test_every_sample_has_a_code_or_a_reason(coded: Result) -> None:
+    rows = coded.rows()
     assert [row["source"] for row in rows[:GIVEN]] == ["given"] * GIVEN
     assert rows[0]["text"].endswith('"; Ä')  # on one line
     for k, row in enumerate(rows):
@@ -54,20 +51,18 @@ def test_every_sample_has_a_code_or_a_reason(folder: Path) -> None:
     unsure = [float(row["probability"]) for row in predicted if row["check"] == CHECK]
     assert min(sure) >= max(unsure)
     assert len(sure) > len(unsure) > 0
-    content = json.loads((folder / "out" / "metrics.json").read_text("utf-8"))
-    (line,) = (one for one in content["remarks"] if one.startswith("at least 90% right"))
+    remarks = coded.json()["remarks"]
+    (line,) = (one for one in remarks if one.startswith("at least 90% right"))
     assert f": {len(sure)} of {len(predicted)} predictions (" in line
     assert line.endswith(f"; {len(unsure)} to check by hand")
-    for row, full in zip(rows, rows_of(folder / "out" / "probabilities.csv"), strict=True):
+    for row, full in zip(rows, coded.rows("probabilities.csv"), strict=True):
         chances = {name.removeprefix("probability "): one for name, one in full.items()}
         assert row["probability"] in ("", chances[row["prediction"] or "tools"])
 
 
-def test_shares_count_what_is_given_and_predicted(folder: Path) -> None:
-    rows = rows_of(folder / "out" / "predictions.csv")
-    codes = rows_of(folder / "out" / "codes.csv")
+def test_shares_count_what_is_given_and_predicted(coded: Result) -> None:
+    rows, codes, by = (coded.rows(f"{one}.csv") for one in ("predictions", "codes", "codes_by"))
     assert [row["code"] for row in codes] == [*WORDS]
-    by = rows_of(folder / "out" / "codes_by.csv")
     assert [row["value"] for row in by[::3]] == ["(empty)", "N", "S"]
     for source, head in {"given": "labeled", "predicted": "predicted"}.items():
         counts = Counter(row["code"] for row in rows if row["source"] == source)
@@ -79,25 +74,22 @@ def test_shares_count_what_is_given_and_predicted(folder: Path) -> None:
     assert sum(float(row["share"]) for row in codes) == pytest.approx(1, abs=0.02)
 
 
-def test_new_samples_are_marked(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    new = str(folder / "new.csv")
-    assert main(["predict", str(folder / "out"), str(folder / "a.csv"), "--out", new]) == 0
-    rows = [row for row in rows_of(folder / "new.csv") if row["reason"] == ""]
+def test_new_samples_are_marked(coded: Result) -> None:
+    new = run("predict --out new.csv", coded.path, coded.path.parent / "a.csv")
+    rows = [row for row in new.rows() if row["reason"] == ""]
     unsure = [row for row in rows if row["check"] == CHECK]
-    assert f"to check by hand: {len(unsure)}" in capsys.readouterr().out
+    assert f"to check by hand: {len(unsure)}" in new.out
     sure = [float(row["probability"]) for row in rows if row["check"] == ""]
     assert min(sure) >= max(float(row["probability"]) for row in unsure)
 
 
-def test_tables_come_back(folder: Path, tmp_path: Path) -> None:
+def test_tables_come_back(coded: Result) -> None:
     """The command reads its tables again, as it wrote them, and so does pandas."""
-    out = folder / "out"
-    given = ["fit", str(out / "predictions.csv"), "--labels", "label", "--text", "text"]
-    assert main([*given, "--out", str(tmp_path / "again")]) == 0
-    first, again = (rows_of(one / "predictions.csv") for one in (out, tmp_path / "again"))
+    given = "--labels label --text text --out again"
+    again = run(f"fit {given}", coded.path / "predictions.csv")
     for name in ("id", "text", "label"):
-        assert [row[name] for row in again] == [row[name] for row in first]
-    for table in out.glob("*.csv"):
+        assert again.column(name) == coded.column(name)
+    for table in coded.path.glob("*.csv"):
         rows = pd.read_csv(table, dtype=str, keep_default_na=False).to_dict("records")
         assert rows == rows_of(table)
 
@@ -135,11 +127,8 @@ def test_surest_predictions(chances: list[float], right: list[int], weights, exp
         ("--labels kind --by town", "no column 'town'"),
     ],
 )
-def test_errors(
-    options: str, message: str, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    frame = pd.read_csv(folder / "a.csv").assign(both=["a;b", "a", "b"] * (N // 3))
-    frame.dropna(subset=["answer"]).to_csv(tmp_path / "b.csv", index=False)
-    given = ["fit", str(tmp_path / "b.csv"), "--text", "answer", *options.split()]
-    assert main([*given, "--out", str(tmp_path / "out")]) == 2
-    assert message in error_line(capsys)
+def test_errors(options: str, message: str, coded: Result) -> None:
+    frame = pd.read_csv(coded.path.parent / "a.csv").assign(both=["a;b", "a", "b"] * (N // 3))
+    frame.dropna(subset=["answer"]).to_csv("b.csv", index=False)
+    given = options.replace(";", "';'")
+    assert message in run(f"fit b.csv --text answer {given} --out out", code=2).error

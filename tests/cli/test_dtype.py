@@ -2,58 +2,45 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from command import Result, run, write_lines
 from labeled_texts import MONEY, PETS
-
-import ssnmf_fast as sf
-from ssnmf_fast.cli import main
 
 
 @pytest.fixture
-def texts(tmp_path: Path) -> Path:
-    path = tmp_path / "texts.csv"
-    path.write_text("\n".join(["text", *PETS, *MONEY]) + "\n", encoding="utf-8")
-    return path
+def texts() -> Any:
+    return write_lines("texts.csv", ["text", *PETS, *MONEY])
 
 
-def fitted(out: Path, capsys: Any, data: Path, *options: str) -> tuple[Any, str]:
-    """Return the model of a fit, whose settings tell of its dtype, and what was printed."""
-    given = ["fit", str(data), "--rank", "2", "--out", str(out), *options]
-    assert main(given) == 0
-    model = sf.load(out)
-    settings = json.loads((out / "metrics.json").read_text(encoding="utf-8"))["settings"]
-    assert settings["dtype"] == model.components_.dtype.name
-    assert "dtype" in (out / "report.html").read_text(encoding="utf-8")
-    return model, capsys.readouterr().out
+def fitted(data: object, options: str = "") -> Result:
+    """Return a fit, whose settings tell of its dtype."""
+    found = run(f"fit {data} --rank 2 --out out {options}")
+    assert found.json()["settings"]["dtype"] == found.model.components_.dtype.name
+    assert "dtype" in found.read()
+    return found
 
 
-def test_texts(texts: Path, tmp_path: Path, capsys: Any) -> None:
-    out = tmp_path / "out"
-    model, printed = fitted(out, capsys, texts)
-    assert "dtype float32" in printed
-    assert (model.dtype, model.components_.dtype) == ("float32", np.float32)
-    assert main(["verify", str(out), str(texts)]) == 0
-    assert main(["predict", str(out), str(texts), "--out", str(tmp_path / "p.csv")]) == 0
-    model, printed = fitted(out, capsys, texts, "--dtype", "float64")
-    assert "dtype float64" in printed
-    assert model.components_.dtype == np.float64
+def test_texts(texts: Any) -> None:
+    found = fitted(texts)
+    assert "dtype float32" in found.out
+    assert (found.model.dtype, found.model.components_.dtype) == ("float32", np.float32)
+    run(f"verify out {texts}")
+    run(f"predict out {texts} --out p.csv")
+    found = fitted(texts, "--dtype float64")
+    assert "dtype float64" in found.out
+    assert found.model.components_.dtype == np.float64
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64])
-def test_matrices(dtype: Any, tmp_path: Path, capsys: Any) -> None:
-    path, out = tmp_path / "X.npy", tmp_path / "out"
-    np.save(path, np.random.default_rng(0).poisson(3.0, (20, 10)).astype(dtype))
-    model, _ = fitted(out, capsys, path)
-    assert model.components_.dtype == (np.float32 if dtype == np.float32 else np.float64)
-    model, _ = fitted(out, capsys, path, "--dtype", "float32")
-    assert model.components_.dtype == np.float32
+def test_matrices(dtype: Any) -> None:
+    np.save("X.npy", np.random.default_rng(0).poisson(3.0, (20, 10)).astype(dtype))
+    kept = np.float32 if dtype == np.float32 else np.float64
+    assert fitted("X.npy").model.components_.dtype == kept
+    assert fitted("X.npy", "--dtype float32").model.components_.dtype == np.float32
 
 
-def test_other_dtypes_are_refused(texts: Path, capsys: Any) -> None:
-    assert main(["fit", str(texts), "--dtype", "float16"]) == 2
-    assert "invalid choice: 'float16'" in capsys.readouterr().err
+def test_other_dtypes_are_refused(texts: Any) -> None:
+    assert "invalid choice: 'float16'" in run(f"fit {texts} --dtype float16", code=2).err

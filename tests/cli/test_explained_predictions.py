@@ -6,54 +6,43 @@ import json
 from pathlib import Path
 
 import pytest
-from labeled_texts import MONEY, PAGE, PETS, fit
-from outputs import error_line, rows_of
-
-from ssnmf_fast.cli import main
+from command import run, write_lines
+from labeled_texts import MONEY, PAGE, PETS
 
 WORDS = {PAGE: set(" ".join(PETS).split()), "money": set(" ".join(MONEY).split())}
+FIT = "--min-df 1 --rank 2 --out out"
 
 
-@pytest.fixture
-def new(tmp_path: Path) -> Path:
-    path = tmp_path / "new.csv"
-    path.write_text("text\na cat and a dog\nthe bank and its stock price\n", encoding="utf-8")
-    return path
+@pytest.fixture(autouse=True)
+def new() -> Path:
+    return write_lines("new.csv", ["text", "a cat and a dog", "the bank and its stock price"])
 
 
 @pytest.mark.slow
-def test_terms_of_the_predicted_class(single: Path, new: Path, tmp_path: Path) -> None:
-    assert fit(single, "ssnmf", tmp_path / "out", "--labels", "kind") == 0
+def test_terms_of_the_predicted_class(single: Path) -> None:
+    run(f"fit {single} --labels kind --model ssnmf {FIT}")
     for ending in (".csv", ".jsonl"):
-        result = tmp_path / f"result{ending}"
-        asked = ["predict", str(tmp_path / "out"), str(new), "--out", str(result)]
-        assert main([*asked, "--explain"]) == 0
+        found = run(f"predict out new.csv --explain --out result{ending}")
         if ending == ".csv":
-            rows = rows_of(result)
+            rows = found.rows()
         else:
-            rows = [json.loads(line) for line in result.read_text("utf-8").splitlines()]
+            rows = [json.loads(line) for line in found.path.read_text("utf-8").splitlines()]
         assert [row["prediction"] for row in rows] == [PAGE, "money"]
         for row, count in zip(rows, (2, 3), strict=True):
             terms = row["terms"].split(", ")
             assert len(terms) == count
             assert set(terms) <= WORDS[row["prediction"]]
-    assert main(asked) == 0
-    assert "terms" not in json.loads(result.read_text("utf-8").splitlines()[0])
+    assert "terms" not in run("predict out new.csv --out result.csv").rows()[0]
 
 
-def test_a_model_of_topics_alone(
-    single: Path, new: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert fit(single, "ssnmf", tmp_path / "out", "--labels", "kind", "--readout", "refit") == 0
-    asked = ["predict", str(tmp_path / "out"), str(new), "--out", str(tmp_path / "result.csv")]
-    assert main([*asked, "--explain"]) == 0
-    assert "no term supports a prediction" in capsys.readouterr().err
-    assert [row["terms"] for row in rows_of(tmp_path / "result.csv")] == ["", ""]
+def test_a_model_of_topics_alone(single: Path) -> None:
+    run(f"fit {single} --labels kind --model ssnmf --readout refit {FIT}")
+    found = run("predict out new.csv --explain --out result.csv")
+    assert "no term supports a prediction" in found.err
+    assert found.column("terms") == ["", ""]
 
 
-def test_a_model_without_labels(
-    single: Path, new: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert fit(single, "nmf", tmp_path / "out") == 0
-    assert main(["predict", str(tmp_path / "out"), str(new), "--explain"]) == 2
-    assert "--explain needs a model that predicts labels" in error_line(capsys)
+def test_a_model_without_labels(single: Path) -> None:
+    run(f"fit {single} --model nmf {FIT}")
+    error = run("predict out new.csv --explain", code=2).error
+    assert "--explain needs a model that predicts labels" in error

@@ -2,51 +2,28 @@
 
 from __future__ import annotations
 
-import csv
-import json
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pytest
+from command import Result, run, write_lines, write_table
 from labeled_texts import MONEY, PETS
-from outputs import error_line, rows_of
 
 import ssnmf_fast as sf
-from ssnmf_fast.cli import main
 
-FEW = (
-    "--model",
-    "ssnmf",
-    "--supervision-weight",
-    "1",
-    "--rank",
-    "2",
-    "--min-df",
-    "1",
-    "--test-size",
-    "0",
-    "--max-iter",
-    "5",
-)
+FEW = "--model ssnmf --supervision-weight 1 --rank 2 --min-df 1 --test-size 0 --max-iter 5 --tol 0"
 
 
-def fit(
-    folder: Path,
-    label: Callable[[int], str],
-    *more: str,
-    capsys: pytest.CaptureFixture[str],
-    count: int = 60,
-) -> tuple[int, str]:
-    """Fit some texts; return the exit code and the warnings, without that of few topics."""
-    path = folder / "a.csv"
-    with path.open("w", encoding="utf-8", newline="") as file:
-        rows = [[(PETS + MONEY)[k % 20], label(k)] for k in range(count)]
-        csv.writer(file).writerows([["text", "kind"], *rows])
-    out = str(folder / "out")
-    code = main(["fit", str(path), "--labels", "kind", "--out", out, *FEW, "--tol", "0", *more])
-    lines = capsys.readouterr().err.splitlines()
-    return code, "\n".join(line for line in lines if "is below the number" not in line)
+def fit(label: Callable[[int], str], more: str = "", *, count: int = 60, code: int = 0) -> Result:
+    rows = [[(PETS + MONEY)[k % 20], label(k)] for k in range(count)]
+    table = write_table("a.csv", [["text", "kind"], *rows])
+    return run(f"fit {table} --labels kind --out out {FEW} {more}", code=code)
+
+
+def warnings(found: Result) -> str:
+    """Return what was told, without that of few topics."""
+    lines = found.err.splitlines()
+    return "\n".join(line for line in lines if "is below the number" not in line)
 
 
 @pytest.mark.parametrize(
@@ -77,11 +54,8 @@ def fit(
         (lambda k: ("a", "b", "")[k % 3], ""),
     ],
 )
-def test_warnings(
-    label: Callable[[int], str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    code, warned = fit(tmp_path, label, capsys=capsys)
-    assert code == 0
+def test_warnings(label: Callable[[int], str], message: str) -> None:
+    warned = warnings(fit(label))
     assert message in warned
     assert bool(warned) == bool(message)
 
@@ -89,73 +63,48 @@ def test_warnings(
 @pytest.mark.parametrize(
     "label", [lambda k: f"post-{k}", lambda k: "" if k % 2 else f"{k} of 30", lambda k: f"{k}; {k}"]
 )
-def test_a_column_of_ids_is_refused(
-    label: Callable[[int], str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    code, error = fit(tmp_path, label, "--label-separator", ";", capsys=capsys)
-    assert code == 2
-    assert "in 'kind' have a label that no other has" in error
-    assert not (tmp_path / "out").exists()
+def test_a_column_of_ids_is_refused(label: Callable[[int], str]) -> None:
+    found = fit(label, "--label-separator ';'", code=2)
+    assert "in 'kind' have a label that no other has" in found.err
+    assert not found.path.exists()
 
 
 @pytest.mark.parametrize(("count", "refused"), [(100, False), (101, True)])
-def test_many_labels_of_which_half_occur_once(
-    count: int, refused: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_many_labels_of_which_half_occur_once(count: int, refused: bool) -> None:
     alone = count * 3 // 5
-    code, error = fit(tmp_path, lambda k: f"{min(k, alone)}", count=count, capsys=capsys)
-    assert code == (2 if refused else 0)
+    found = fit(lambda k: f"{min(k, alone)}", count=count, code=2 if refused else 0)
     message = f"{alone} of the {count}" if refused else "is it the column of the labels"
-    assert message in " ".join(error.split())
+    assert message in " ".join(found.err.split())
 
 
-def test_unlabeled(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    def label(k: int) -> str:
-        return ("a", "b", "NA", "?", "no idea")[k % 5]
-
-    given = ("--unlabeled", "na, no idea", "--unlabeled", "?")
-    assert fit(tmp_path, label, *given, capsys=capsys) == (0, "")
-    metrics = json.loads((tmp_path / "out" / "metrics.json").read_text(encoding="utf-8"))
-    assert metrics["labeled"] == 24
-    assert sf.load(tmp_path / "out" / "model.npz").classes_.tolist() == ["a", "b"]
-
-
-def test_unlabeled_in_any_spelling(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    label = ("1", "2", "99", "99.0", " 099", "-9", "98").__getitem__
-    given = ("--unlabeled", "99,98", "--unlabeled=-9,-8")
-    assert fit(tmp_path, lambda k: label(k % 7), *given, capsys=capsys) == (0, "")
-    assert sf.load(tmp_path / "out" / "model.npz").classes_.tolist() == ["1", "2"]
-
-
-def test_minus_one_may_be_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    given = ("--unlabeled", "-1,NON DE\u0301FINI")
-    label = ("a", "b", "-1", "NON D\u00c9FINI").__getitem__
-    assert fit(tmp_path, lambda k: label(k % 4), *given, capsys=capsys) == (0, "")
-    assert sf.load(tmp_path / "out" / "model.npz").classes_.tolist() == ["a", "b"]
+@pytest.mark.parametrize(
+    ("cells", "given", "classes", "labeled"),
+    [
+        ("a|b|NA|?|no idea", "--unlabeled 'na, no idea' --unlabeled ?", "a b", 24),
+        # Numbers in any spelling.
+        ("1|2|99|99.0| 099|-9|98", "--unlabeled 99,98 --unlabeled=-9,-8", "1 2", 18),
+        ("a|b|-1|NON D\u00c9FINI", "--unlabeled '-1,NON DE\u0301FINI'", "a b", 30),
+        # Two forms of Unicode are one label.
+        ("e\u0301|b|\u00e9|e\u0301;b;\u00e9", "--label-separator ';'", "b e\u0301", 60),
+    ],
+)
+def test_unlabeled(cells: str, given: str, classes: str, labeled: int) -> None:
+    names = cells.split("|")
+    found = fit(lambda k: names[k % len(names)], given)
+    assert warnings(found) == ""
+    assert found.json()["labeled"] == labeled
+    assert found.model.classes_.tolist() == classes.split()
 
 
-def test_two_forms_of_unicode_are_one_label(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    label = ("e\u0301", "b", "\u00e9", "e\u0301;b;\u00e9").__getitem__
-    given = ("--label-separator", ";")
-    assert fit(tmp_path, lambda k: label(k % 4), *given, capsys=capsys) == (0, "")
-    assert sf.load(tmp_path / "out" / "model.npz").classes_.tolist() == ["b", "e\u0301"]
+def test_unlabeled_needs_labels() -> None:
+    write_lines("a.csv", ["text", "a b"])
+    assert "give --labels too" in run("fit a.csv --rank 1 --unlabeled NA --out out", code=2).error
 
 
-def test_unlabeled_needs_labels(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "a.csv").write_text("text\na b\n", encoding="utf-8")
-    given = ["--rank", "1", "--unlabeled", "NA", "--out", str(tmp_path / "out")]
-    assert main(["fit", str(tmp_path / "a.csv"), *given]) == 2
-    assert "give --labels too" in error_line(capsys)
-
-
-def test_probabilities_are_in_natural_order(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert fit(tmp_path, lambda k: ("10", "9", "1")[k % 3], capsys=capsys) == (0, "")
-    (row, *_) = rows_of(tmp_path / "out" / "probabilities.csv")
-    names = [name for name in row if name.startswith("probability")]
+def test_probabilities_are_in_natural_order() -> None:
+    found = fit(lambda k: ("10", "9", "1")[k % 3])
+    assert warnings(found) == ""
+    names = [name for name in found.rows("probabilities.csv")[0] if name.startswith("probability")]
     assert names == ["probability 1", "probability 9", "probability 10"]
 
 

@@ -2,54 +2,42 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from outputs import rows_of
+from command import Result, run, write_lines
 from scipy.stats import binomtest
 from sklearn.datasets import load_digits
 from sklearn.metrics import f1_score
 from sklearn.svm import LinearSVC
 
 import ssnmf_fast as sf
-from ssnmf_fast.cli import build_parser, for_json, main
+from ssnmf_fast.cli import build_parser, for_json
 from ssnmf_fast.report.evaluation import Evaluation, Measure, Score, predict_simply
 
 MODEL, SVC, LARGEST = "model", "LinearSVC", "largest class"
 
 
-def metrics_of(folder: Path) -> dict[str, Any]:
-    return dict(json.loads((folder / "metrics.json").read_text(encoding="utf-8")))
-
-
-def files(folder: Path, per_class: int) -> list[str]:
-    """Write digits of four classes, some of each labeled; return the arguments of `fit`."""
+def fit(per_class: int, more: str = "", code: int = 0) -> Result:
+    """Fit digits of four classes, some of each labeled."""
     X, y = load_digits(n_class=4, return_X_y=True)
-    X, y = X[:300], y[:300]
-    left = dict.fromkeys(range(4), per_class)
-    lines = []
-    for label in y.tolist():
+    left, lines = dict.fromkeys(range(4), per_class), []
+    for label in y[:300].tolist():
         left[label] -= 1
         lines.append(f"digit {label}" if left[label] >= 0 else "")
-    np.save(folder / "X.npy", X)
-    (folder / "y.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    out = str(folder / "out")
-    return ["fit", str(folder / "X.npy"), "--labels", str(folder / "y.txt"), "--out", out]
+    np.save("X.npy", X[:300])
+    write_lines("y.txt", lines)
+    return run(f"fit X.npy --labels y.txt --out out {more}", code=code)
 
 
 class TestDefault:
     @pytest.mark.slow
-    def test_without_rank_and_model(
-        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        assert main(files(tmp_path, 10)) == 0
-        printed = capsys.readouterr().out
-        found, model = metrics_of(tmp_path / "out"), sf.load(tmp_path / "out" / "model.npz")
+    def test_without_rank_and_model(self) -> None:
+        fitted = fit(10)
+        printed, found, model, page = fitted.out, fitted.json(), fitted.model, fitted.read()
         assert found["model"] == "few-labels"
         assert type(model) is sf.FewLabelsClassifier
         assert (model.n_components_, model.max_iter) == (4, 200)
@@ -67,9 +55,8 @@ class TestDefault:
         assert largest is not None
         assert 15 <= float(largest[1]) <= 25
 
-        used = [row["source"] for row in rows_of(tmp_path / "out" / "predictions.csv")]
+        used = fitted.column("source")
         assert [used.count(name) for name in ("given", "held out")] == [40, 0]
-        page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
         assert "By validation on 40 labeled samples" in page
         assert "chosen by validation" not in page
         assert "weights of the classifiers, found by validation" in page
@@ -77,95 +64,95 @@ class TestDefault:
         assert re.search(new, printed)
         for words in ("three quarters", "the upper end is raised"):
             assert words in page
+        setting = rf">self-training, [^<]*</[^<]*>\s*<[^<]*>{model.self_training_}"
+        assert re.search(setting, page)
 
     @pytest.mark.slow
-    def test_too_few_labels(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        assert main(files(tmp_path, 2)) == 0
-        found = metrics_of(tmp_path / "out")
+    def test_too_few_labels(self) -> None:
+        fitted = fit(2)
+        found, page = fitted.json(), fitted.read()
         said = "the accuracy cannot be estimated from too few labels, 8 of 4 classes"
-        assert said in capsys.readouterr().out
+        assert said in fitted.out
         assert said in found["remarks"][0]
         assert "expected about 12" in found["remarks"][0]
         assert "accuracy" not in found["measures"]
         assert found["judged_by"] is None
-        page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
         assert "The accuracy cannot be estimated" in page
         assert '<section id="accuracy">' not in page
+        assert "weights of the classifiers, not validated" in page
 
     @pytest.mark.slow
-    def test_held_out_samples_where_asked_for(self, tmp_path: Path) -> None:
-        assert main([*files(tmp_path, 15), "--test-size", "0.4"]) == 0
-        found = metrics_of(tmp_path / "out")
+    def test_held_out_samples_where_asked_for(self) -> None:
+        fitted = fit(15, "--test-size 0.4")
+        found, page = fitted.json(), fitted.read()
         assert (found["judged_by"], found["held_out"]) == ("held-out samples", 24)
-        rows = rows_of(tmp_path / "out" / "predictions.csv")
-        hidden = [row for row in rows if row["source"] == "held out"]
+        hidden = [row for row in fitted.rows() if row["source"] == "held out"]
         right = sum(row["label"] == row["prediction"] for row in hidden)
         assert found["measures"]["accuracy"] == right / 24
         low, high = found["intervals"]["accuracy"]
         ends = binomtest(right, 24).proportion_ci(0.95, method="wilson")
         assert (low, high) == pytest.approx((ends.low, ends.high))
 
-    def test_given_settings_leave_nothing_to_validate(self, tmp_path: Path) -> None:
-        given = ["--rank", "5", "--supervision-weight", "inf", "--readout", "refit"]
-        assert main([*files(tmp_path, 10), *given, "--model", "ssnmf"]) == 0
-        assert metrics_of(tmp_path / "out")["judged_by"] == "held-out samples"
-        model = sf.load(tmp_path / "out" / "model.npz")
-        assert (model.n_components, model.readout) == (5, "refit")
-        assert model.supervision_weight == float("inf")
+        # Measures of the classes.
+        hidden = [row for row in hidden if row["label"] == "digit 3"]
+        right = sum(row["prediction"] == "digit 3" for row in hidden)
+        scores = found["classes"]["digit 3"]
+        assert (scores["recall"], scores["samples"]) == (right / len(hidden), len(hidden))
+        assert re.search(rf"digit 3 .*{right / len(hidden):.2f}", fitted.out)
+        assert f"<td>digit 3</td><td>{len(hidden)}</td>" in page
 
-    def test_options_of_the_papers_model_are_refused(
-        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        """The default does not become another model because a rank is given."""
-        assert main([*files(tmp_path, 10), "--rank", "5"]) == 2
-        assert "takes no --rank" in capsys.readouterr().err
-        assert main([*files(tmp_path, 10), "--readout", "refit"]) == 2
-        error = capsys.readouterr().err
-        assert "--readout is not used by --model few-labels (only by ssnmf)" in error
-        more = ["--model", "ssnmf", "--rank", "5", "--supervision-weight", "auto"]
-        assert main([*files(tmp_path, 10), *more]) == 2
-        assert "--model ssnmf takes no --supervision-weight auto" in capsys.readouterr().err
+    def test_given_settings_leave_nothing_to_validate(self) -> None:
+        given = "--rank 5 --supervision-weight inf --readout refit"
+        found = fit(10, f"{given} --model ssnmf")
+        assert found.json()["judged_by"] == "held-out samples"
+        assert (found.model.n_components, found.model.readout) == (5, "refit")
+        assert found.model.supervision_weight == float("inf")
+
+    @pytest.mark.parametrize(
+        ("given", "message"),
+        [
+            # The default does not become another model because a rank is given.
+            ("--rank 5", "takes no --rank"),
+            ("--readout refit", "--readout is not used by --model few-labels (only by ssnmf)"),
+            (
+                "--model ssnmf --rank 5 --supervision-weight auto",
+                "--model ssnmf takes no --supervision-weight auto",
+            ),
+            ("--model cnmf", "few-labels has topics for each class"),
+            (
+                "--model nmf-alpha --rank 4 --supervision-weight inf",
+                "--model nmf-alpha takes no --supervision-weight inf",
+            ),
+        ],
+    )
+    def test_options_of_other_models_are_refused(self, given: str, message: str) -> None:
+        assert message in fit(2, given, code=2).err
+
+    def test_rank_is_needed_without_labels(self) -> None:
+        np.save("X.npy", np.ones((4, 3)))
+        refused = run("fit X.npy", code=2)
+        assert "--model nmf needs --rank, the number of topics" in refused.err
 
     @pytest.mark.slow
-    def test_large_data(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_large_data(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("ssnmf_fast.report.evaluation._MOST_ENTRIES", 10)
-        assert main(files(tmp_path, 10)) == 0
-        found = metrics_of(tmp_path / "out")
+        found = fit(10).json()
         assert set(found["measures"]) == {"accuracy", "majority_accuracy"}
         assert found["remarks"] == ["not compared with a simple classifier: the data are too large"]
 
-    def test_nothing_is_known(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        more = ["--model", "cnmf", "--rank", "4", "--test-size", "0", "--max-iter", "5"]
-        assert main([*files(tmp_path, 10), *more, "--tol", "0"]) == 0
-        assert "the accuracy is not known because no labeled sample was held out" in (
-            capsys.readouterr().out
-        )
-
-    def test_rank_is_needed_without_labels(
-        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        command = files(tmp_path, 2)
-        np.save(tmp_path / "X.npy", np.ones((4, 3)))
-        assert main(["fit", str(tmp_path / "X.npy")]) == 2
-        assert "--model nmf needs --rank, the number of topics" in capsys.readouterr().err
-        assert main([*command, "--model", "cnmf"]) == 2
-        assert "few-labels has topics for each class" in capsys.readouterr().err
-        more = ["--model", "nmf-alpha", "--rank", "4", "--supervision-weight", "inf"]
-        assert main([*command, *more]) == 2
-        assert "--model nmf-alpha takes no --supervision-weight inf" in capsys.readouterr().err
+    def test_nothing_is_known(self) -> None:
+        found = fit(10, "--model cnmf --rank 4 --test-size 0 --max-iter 5 --tol 0")
+        assert "the accuracy is not known because no labeled sample was held out" in found.out
 
 
 class TestWarnings:
     @pytest.mark.slow
-    def test_noise(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        command = files(tmp_path, 0)
-        rows = np.repeat(np.random.default_rng(0).random((150, 64)), 2, axis=0)
-        np.save(tmp_path / "X.npy", rows)
+    def test_noise(self) -> None:
+        np.save("X.npy", np.repeat(np.random.default_rng(0).random((150, 64)), 2, axis=0))
         # Of every labeled sample there is a copy of another class.
-        labels = ["one", "other"] * 50 + ["one"] * 40 + [""] * 160
-        (tmp_path / "y.txt").write_text("\n".join(labels) + "\n", encoding="utf-8")
-        assert main(command) == 0
-        found = metrics_of(tmp_path / "out")
+        write_lines("y.txt", ["one", "other"] * 50 + ["one"] * 40 + [""] * 160)
+        fitted = run("fit X.npy --labels y.txt --out out")
+        found = fitted.json()
         below = [
             name
             for name, key in (("LinearSVC", "linear_svc"), ("largest class", "majority"))
@@ -174,12 +161,10 @@ class TestWarnings:
         assert found["measures"]["majority_accuracy"] == pytest.approx(0.64, abs=0.05)
         _, *worse = found["warnings"]  # the first names a class that is never predicted
         assert len(worse) == len(below) > 0
-        err = capsys.readouterr().err
-        page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
         for name, line in zip(below, worse, strict=True):
             assert name in line
-            assert f"warning: {line}" in err
-            assert f"Warning: {line}." in page
+            assert f"warning: {line}" in fitted.err
+            assert f"Warning: {line}." in fitted.read()
 
     def test_words(self) -> None:
         truth = np.array(["a"] * 60 + ["b"] * 40)
@@ -213,22 +198,8 @@ def scores(truth: Any, guess: Any) -> dict[str, Measure]:
 
 class TestSettingsThatTheFitSets:
     @pytest.mark.slow
-    @pytest.mark.parametrize(
-        ("per_class", "wanted"), [(10, "found by validation"), (2, "not validated")]
-    )
-    def test_classifier(self, per_class: int, wanted: str, tmp_path: Path) -> None:
-        assert main([*files(tmp_path, per_class), "--max-iter", "5", "--test-size", "0"]) == 0
-        page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
-        model = sf.load(tmp_path / "out" / "model.npz")
-        assert re.search(rf">self-training, [^<]*</[^<]*>\s*<[^<]*>{model.self_training_}", page)
-        assert wanted in page
-        assert "weights of the classifiers" in page
-
-    @pytest.mark.slow
-    def test_of_other_models(self, tmp_path: Path) -> None:
-        given = ["--model", "nmf-alpha", "--rank", "3", "--max-iter", "2", "--tol", "1"]
-        assert main([*files(tmp_path, 10), *given]) == 0
-        page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    def test_of_other_models(self) -> None:
+        page = fit(10, "--model nmf-alpha --rank 3 --max-iter 2 --tol 1").read()
         assert "supervision weight, set by the fit" in page
 
     def test_help_has_the_defaults_of_the_estimators(self) -> None:
@@ -246,35 +217,33 @@ class TestSettingsThatTheFitSets:
 class TestShares:
     """As many labels of each of two classes, of which one is ten times as frequent."""
 
-    @pytest.fixture
-    def fit(self, tmp_path: Path) -> list[str]:
+    def fit(self, more: str = "", code: int = 0) -> Result:
         X, y = load_digits(n_class=2, return_X_y=True)
         rows = np.r_[np.flatnonzero(y == 0), np.flatnonzero(y == 1)[:20]]
-        np.save(tmp_path / "X.npy", np.vstack([X[rows], X[rows[:150]] / 2]))
+        np.save("X.npy", np.vstack([X[rows], X[rows[:150]] / 2]))
         labels = np.where(y[rows] == 0, "a=b", "c,d")
         labels[12:-12] = ""
-        (tmp_path / "y.txt").write_text("\n".join([*labels, *[""] * 151]), encoding="utf-8")
-        given = ["--labels", str(tmp_path / "y.txt"), "--out", str(tmp_path / "out")]
-        return ["fit", str(tmp_path / "X.npy"), *given, "--max-iter", "20", "--tol", "0"]
+        write_lines("y.txt", [*labels, *[""] * 150])
+        given = f"--labels y.txt --out out --max-iter 20 --tol 0 {more}"
+        return run(f"fit X.npy {given}", code=code)
 
     @pytest.mark.slow
-    def test_estimated(self, fit: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-        assert main(fit) == 0
-        assert "classes have other shares among all samples" in capsys.readouterr().out
-        assert sf.load(Path(fit[5]) / "model.npz").class_prior_[0] > 0.85
-        assert metrics_of(Path(fit[5]))["remarks"][0].endswith("see --class-prior")
+    def test_estimated(self) -> None:
+        found = self.fit()
+        assert "classes have other shares among all samples" in found.out
+        assert found.model.class_prior_[0] > 0.85
+        assert found.json()["remarks"][0].endswith("see --class-prior")
 
-    def test_given(self, fit: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    def test_given(self) -> None:
         for given, share in (("a=b=9,c,d=1", 0.9), ("labels", 0.5)):
-            assert main([*fit, "--class-prior", given]) == 0
-            assert "other shares" not in capsys.readouterr().out
-            found = sf.load(Path(fit[5]) / "model.npz").class_prior_
-            np.testing.assert_allclose(found, [share, 1 - share])
+            found = self.fit(f"--class-prior {given}")
+            assert "other shares" not in found.out
+            np.testing.assert_allclose(found.model.class_prior_, [share, 1 - share])
         for wrong in ("even", "a=b", "a=b=x", "a=1,a=2", "a=-1", "=1"):
-            assert main([*fit, "--class-prior", wrong]) == 2
-            assert "must be labels, or the share of every class" in capsys.readouterr().err
-        assert main([*fit, "--class-prior", "a=b=1"]) == 2
-        assert "numbers for all of ['a=b', 'c,d']" in capsys.readouterr().err
+            refused = self.fit(f"--class-prior {wrong}", code=2)
+            assert "must be labels, or the share of every class" in refused.err
+        refused = self.fit("--class-prior a=b=1", code=2)
+        assert "numbers for all of ['a=b', 'c,d']" in refused.err
 
 
 class TestScores:
@@ -356,35 +325,17 @@ class TestClasses:
         assert [one.samples for one in found] == truth.sum(axis=0)[[1, 2, 0]].tolist()
 
     @pytest.mark.slow
-    def test_the_largest_of_many_are_printed(
-        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-    ) -> None:
+    def test_the_largest_of_many_are_printed(self) -> None:
         kinds = np.repeat(np.arange(30), [8 if k % 2 else 4 for k in range(30)])
-        np.save(tmp_path / "X.npy", np.eye(30)[kinds] + 0.1)
-        labels = "\n".join(f"class {k}" for k in kinds)
-        (tmp_path / "y.txt").write_text(labels + "\n", encoding="utf-8")
-        command = ["fit", str(tmp_path / "X.npy"), "--labels", str(tmp_path / "y.txt")]
-        command += ["--model", "ssnmf", "--supervision-weight", "1", "--rank", "30"]
-        command += ["--readout", "joint", "--max-iter", "5", "--tol", "0", "--test-size", "0.5"]
-        assert main([*command, "--out", str(tmp_path / "out")]) == 0
-        printed = capsys.readouterr().out
+        np.save("X.npy", np.eye(30)[kinds] + 0.1)
+        write_lines("y.txt", [f"class {k}" for k in kinds])
+        given = "--model ssnmf --supervision-weight 1 --rank 30 --readout joint --max-iter 5"
+        printed = run(f"fit X.npy --labels y.txt {given} --tol 0 --test-size 0.5 --out out").out
         lines = printed[printed.index("\nClasses ") :].splitlines()[2:23]
         shown = "\n".join(lines)
         assert all(line.startswith("  class ") for line in lines[:20])
         assert all(f"  class {k} " in shown for k in range(30) if k % 2)
         assert lines[-1] == "  and 10 smaller classes; see report.html"
-
-    @pytest.mark.slow
-    def test_where_they_are_told(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        assert main([*files(tmp_path, 15), "--test-size", "0.4"]) == 0
-        rows = rows_of(tmp_path / "out" / "predictions.csv")
-        hidden = [row for row in rows if row["source"] == "held out" and row["label"] == "digit 3"]
-        right = sum(row["prediction"] == "digit 3" for row in hidden)
-        scores = metrics_of(tmp_path / "out")["classes"]["digit 3"]
-        assert (scores["recall"], scores["samples"]) == (right / len(hidden), len(hidden))
-        assert re.search(rf"digit 3 .*{right / len(hidden):.2f}", capsys.readouterr().out)
-        page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
-        assert f"<td>digit 3</td><td>{len(hidden)}</td>" in page
 
 
 class TestSimpleGuesses:
@@ -428,22 +379,17 @@ def test_progress_is_that_of_the_last_fit() -> None:
     assert seen == sorted(set(seen))
 
 
-def test_warnings_and_odd_texts_are_kept(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_warnings_and_odd_texts_are_kept() -> None:
     texts = ["the cat and dog", "a dog and cat", "stock price", "price of stock", "", "n/a"] * 4
-    table, out = tmp_path / "a.csv", tmp_path / "out"
-    table.write_text("text\n" + "".join(f'"{text}"\n' for text in texts), encoding="utf-8")
-    given = ["fit", str(table), "--rank", "2", "--max-df", "1", "--tol", "1e-3"]
-    assert main([*given, "--out", str(out)]) == 0
-    captured = capsys.readouterr()
-    found = json.loads((out / "metrics.json").read_text(encoding="utf-8"))
+    write_lines("a.csv", ["text", *(f'"{text}"' for text in texts)])
+    fitted = run("fit a.csv --rank 2 --max-df 1 --tol 1e-3 --out out")
+    found = fitted.json()
     assert found["odd_texts"] == {"empty text": 8, "no known word": 0, "repeated texts": 12}
     assert any("8 of 24 samples cannot be used" in line for line in found["warnings"])
-    assert captured.err.count("cannot be used") == 1
-    assert "empty text 8, repeated texts 12, iterations" in captured.out
+    assert fitted.err.count("cannot be used") == 1
+    assert "empty text 8, repeated texts 12, iterations" in fitted.out
     pytest.importorskip("matplotlib")
-    page = (out / "report.html").read_text(encoding="utf-8")
+    page = fitted.read()
     assert "Warning: 8 of 24 samples cannot be used (empty text 8; sample" in page
     first, _, rest = page.partition("Other settings and versions")
     assert ">tol<" in first

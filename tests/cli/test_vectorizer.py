@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import html
 import json
 import pickle
@@ -13,10 +12,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from absent_packages import hide
-from outputs import error_line
+from command import Result, run, write_lines, write_table
 
 import ssnmf_fast as sf
-from ssnmf_fast.cli import main
 
 TEXTS = [
     "Oil&#39;s price of oil &quot;falls&quot; &lt;b&gt;again&lt;/b&gt;",
@@ -24,32 +22,23 @@ TEXTS = [
 ] * 5
 
 
-def written(path: Path, texts: list[str]) -> Path:
-    with path.open("w", encoding="utf-8", newline="") as file:
-        csv.writer(file).writerows([["text"], *([text] for text in texts)])
-    return path
+def written(texts: list[str], path: str | Path = "a.csv") -> Path:
+    return write_table(path, [["text"], *([text] for text in texts)])
 
 
 @pytest.fixture
-def table(tmp_path: Path) -> Path:
-    return written(tmp_path / "a.csv", TEXTS)
+def table() -> Path:
+    return written(TEXTS)
 
 
-def fit(table: Path, out: Path, *more: str) -> int:
-    return main(["fit", str(table), "--rank", "2", "--min-df", "1", "--out", str(out), *more])
+def fit(table: object, more: str = "", code: int = 0) -> Result:
+    return run(f"fit {table} --rank 2 --min-df 1 --out out {more}", code=code)
 
 
-def predicted(out: Path, texts: list[str]) -> np.ndarray:
+def predicted(texts: list[str]) -> np.ndarray:
     """Return the representation of new texts by `predict`."""
-    new = written(out / "new.csv", texts)
-    assert main(["predict", str(out), str(new), "--out", str(out / "p.csv"), "--quiet"]) == 0
-    with (out / "p.csv").open(newline="", encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
-    return np.array([[float(row[f"component{k}"]) for k in range(2)] for row in rows])
-
-
-def terms(out: Path) -> list[str]:
-    return list(json.loads((out / "vectorizer.json").read_text(encoding="utf-8"))["terms"])
+    found = run("predict out --out p.csv --quiet", written(texts, "new.csv"))
+    return np.array([[float(row[f"component{k}"]) for k in range(2)] for row in found.rows()])
 
 
 UNESCAPED = {
@@ -63,25 +52,23 @@ UNESCAPED = {
 }
 
 
-def test_unescaped(tmp_path: Path) -> None:
+def test_unescaped() -> None:
     """Between spaces stand the words that the characters of the entities make."""
-    words = ["--token-pattern", r"\S+", "--stop-words", "none", "--max-df", "1"]
-    assert fit(written(tmp_path / "a.csv", list(UNESCAPED)), tmp_path / "out", *words) == 0
-    assert {*terms(tmp_path / "out")} == {*" ".join(UNESCAPED.values()).split()}
+    words = r"--token-pattern '\S+' --stop-words none --max-df 1"
+    found = fit(written(list(UNESCAPED)), words)
+    assert found.terms == {*" ".join(UNESCAPED.values()).split()}
 
 
 class TestEntities:
-    def test_are_no_terms(self, table: Path, tmp_path: Path) -> None:
-        assert fit(table, tmp_path / "out") == 0
-        assert not {"39", "lt", "gt", "quot", "amp"} & set(terms(tmp_path / "out"))
-        first, second = predicted(tmp_path / "out", [TEXTS[0], html.unescape(TEXTS[0])])
+    def test_are_no_terms(self, table: Path) -> None:
+        assert not {"39", "lt", "gt", "quot", "amp"} & fit(table).terms
+        first, second = predicted([TEXTS[0], html.unescape(TEXTS[0])])
         assert np.array_equal(first, second)
         assert first.any()
 
-    def test_may_be_kept(self, table: Path, tmp_path: Path) -> None:
-        assert fit(table, tmp_path / "out", "--keep-markup", "--max-df", "1") == 0
-        assert {"39", "lt", "quot"} <= set(terms(tmp_path / "out"))
-        first, second = predicted(tmp_path / "out", ["quot lt", "quot; lt;"])
+    def test_may_be_kept(self, table: Path) -> None:
+        assert {"39", "lt", "quot"} <= fit(table, "--keep-markup --max-df 1").terms
+        first, second = predicted(["quot lt", "quot; lt;"])
         assert np.array_equal(first, second)
         assert first.any()
 
@@ -106,8 +93,8 @@ STRIPPED = {
 def preprocess(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], str]:
     """What the vectorizer of the command does to a text before it is cut into terms."""
     folder = tmp_path_factory.mktemp("markup")
-    assert fit(written(folder / "a.csv", TEXTS), folder / "out") == 0
-    return sf.io.load_vectorizer(folder / "out").build_preprocessor()
+    fitted = fit(written(TEXTS, folder / "a.csv"), f"--out {folder}/out")
+    return sf.io.load_vectorizer(fitted.path).build_preprocessor()
 
 
 class TestMarkup:
@@ -119,20 +106,17 @@ class TestMarkup:
     def test_long_texts_of_nothing_else(self, part: str, preprocess: Callable[[str], str]) -> None:
         assert isinstance(preprocess(part * 20_000), str)  # within the limit of a test
 
-    def test_in_terms_and_examples_alike(self, tmp_path: Path) -> None:
-        out = tmp_path / "out"
-        assert fit(written(tmp_path / "a.csv", [NEWS, "oil price"] * 4), out) == 0
-        assert set(terms(out)) == {"ticker", "guidant", "rose", "oil", "price"}
-        shown = (out / "topic_examples.csv").read_text(encoding="utf-8")
-        assert "Ticker Guidant rose, see , or ." in shown
-        first, second = predicted(out, [NEWS, "ticker guidant rose"])
+    def test_in_terms_and_examples_alike(self) -> None:
+        found = fit(written([NEWS, "oil price"] * 4))
+        assert found.terms == {"ticker", "guidant", "rose", "oil", "price"}
+        assert "Ticker Guidant rose, see , or ." in found.read("topic_examples.csv")
+        first, second = predicted([NEWS, "ticker guidant rose"])
         assert np.array_equal(first, second)
 
-    def test_may_be_kept(self, tmp_path: Path) -> None:
-        out = tmp_path / "out"
-        assert fit(written(tmp_path / "a.csv", [NEWS, "oil price"] * 4), out, "--keep-markup") == 0
-        assert {"href", "http", "fullquote"} <= set(terms(out))
-        assert "&lt;A HREF" in (out / "topic_examples.csv").read_text(encoding="utf-8")
+    def test_may_be_kept(self) -> None:
+        found = fit(written([NEWS, "oil price"] * 4), "--keep-markup")
+        assert {"href", "http", "fullquote"} <= found.terms
+        assert "&lt;A HREF" in found.read("topic_examples.csv")
 
 
 class TestTerms:
@@ -145,29 +129,20 @@ class TestTerms:
             ("2", {"price oil"}, {"price"}),
         ],
     )
-    def test_ngram(
-        self, ngram: str, present: set[str], absent: set[str], table: Path, tmp_path: Path
-    ) -> None:
-        assert fit(table, tmp_path / "out", "--ngram", ngram) == 0
-        found = set(terms(tmp_path / "out"))
-        assert present <= found
-        assert not absent & found
+    def test_ngram(self, ngram: str, present: set[str], absent: set[str], table: Path) -> None:
+        terms = fit(table, f"--ngram {ngram}").terms
+        assert present <= terms
+        assert not absent & terms
         # The stop word "of" is left out before pairs are made, in `predict` too.
-        first, second = predicted(tmp_path / "out", ["the price of oil", "price oil"])
+        first, second = predicted(["the price of oil", "price oil"])
         assert np.array_equal(first, second)
         assert first.any()
 
-    def test_predict_repeats_all(self, table: Path, tmp_path: Path) -> None:
-        out = tmp_path / "out"
-        options = ["--ngram", "1,2", "--token-pattern", "[A-Za-z]+[0-9]?", "--stop-words", "none"]
-        assert fit(table, out, *options) == 0
-        assert "c3" in terms(out)
-        assert "of oil" in terms(out)
-        assert main(["predict", str(out), str(table), "--out", str(tmp_path / "p.csv")]) == 0
-        with (tmp_path / "p.csv").open(newline="") as file:
-            again = [float(row["component0"]) for row in csv.DictReader(file)]
-        S = np.load(out / "representation.npy")
-        np.testing.assert_allclose(again, S[:, 0], rtol=0.02, atol=0.02 * S.max())
+    def test_predict_repeats_all(self, table: Path) -> None:
+        options = "--ngram 1,2 --token-pattern '[A-Za-z]+[0-9]?' --stop-words none"
+        assert {"c3", "of oil"} <= fit(table, options).terms
+        S = np.load("out/representation.npy")
+        np.testing.assert_allclose(predicted(TEXTS)[:, 0], S[:, 0], rtol=0.02, atol=0.02 * S.max())
 
     @pytest.mark.slow
     @pytest.mark.parametrize(
@@ -180,80 +155,56 @@ class TestTerms:
             ("none", set()),
         ],
     )
-    def test_stop_words(self, given: str, left_out: set[str], table: Path, tmp_path: Path) -> None:
-        words = tmp_path / "words.txt"
-        words.write_text("Cat\n\n", encoding="utf-8")
-        option = given.format(file=words)
-        assert fit(table, tmp_path / "out", "--stop-words", option) == 0
-        assert {"the", "of", "cat"} - set(terms(tmp_path / "out")) == left_out
+    def test_stop_words(self, given: str, left_out: set[str], table: Path) -> None:
+        option = given.format(file=write_lines("words.txt", ["Cat", ""]))
+        assert {"the", "of", "cat"} - fit(table, f"--stop-words '{option}'").terms == left_out
 
-    def test_stop_words_of_a_language(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-    ) -> None:
+    def test_stop_words_of_a_language(self, monkeypatch: pytest.MonkeyPatch) -> None:
         pytest.importorskip("stopwordsiso", reason="needs ssnmf-fast[languages]")
         texts = ["Der Hund und die Katze", "die Katze, der Hund", "the dog und der Hund"] * 3
-        table = tmp_path / "texts.csv"
-        table.write_text("text\n" + "\n".join(f'"{text}"' for text in texts), encoding="utf-8")
-        more = "--max-df", "1", "--stop-words"
+        table, more = written(texts), "--max-df 1 --stop-words"
         for lists in ("german", "DE", "english,german"):
-            assert fit(table, tmp_path / "out", *more, lists) == 0
             kept = {"hund", "katze", "dog"} | ({"the"} if "english" not in lists else set())
-            assert set(terms(tmp_path / "out")) == kept
-        assert fit(table, tmp_path / "no", *more, "klingon") == 2
-        assert (
-            "no list 'klingon'; expected a file, english, none, arabic" in capsys.readouterr().err
-        )
+            assert fit(table, f"{more} {lists}").terms == kept
+        expected = "no list 'klingon'; expected a file, english, none, arabic"
+        assert expected in fit(table, f"{more} klingon", code=2).err
         hide("stopwordsiso", monkeypatch)
-        assert fit(table, tmp_path / "no", *more, "german") == 2
-        assert "pip install 'ssnmf-fast[languages]'" in capsys.readouterr().err
+        refused = fit(table, f"{more} german", code=2)
+        assert "pip install 'ssnmf-fast[languages]'" in refused.err
 
     @pytest.mark.parametrize(
         ("more", "message"),
         [
-            (["--ngram", "2,1"], "the larger last"),
-            (["--ngram", "0"], "numbers of words"),
-            (["--ngram", "1,2,3"], "numbers of words"),
-            (["--ngram", "x"], "numbers of words"),
-            (["--token-pattern", "["], "not a regular expression"),
-            (["--token-pattern", "(a)(b)"], "at most one group"),
-            (["--token-pattern", "a*"], "must not match empty text"),
-            (["--token-pattern", "zzz"], "--token-pattern zzz"),
-            (["--delimiter", "::"], "one character, or tab"),
-            (["--encoding", "rot13"], "must be an encoding such as utf-8"),
-            (["--stop-words", "none,english"], "none excludes other lists"),
-            (["--stop-words", "english,nowhere.txt"], "nowhere.txt: no such file"),
+            ("--ngram 2,1", "the larger last"),
+            ("--ngram 0", "numbers of words"),
+            ("--ngram 1,2,3", "numbers of words"),
+            ("--ngram x", "numbers of words"),
+            ("--token-pattern [", "not a regular expression"),
+            ("--token-pattern '(a)(b)'", "at most one group"),
+            ("--token-pattern a*", "must not match empty text"),
+            ("--token-pattern zzz", "--token-pattern zzz"),
+            ("--delimiter ::", "one character, or tab"),
+            ("--encoding rot13", "must be an encoding such as utf-8"),
+            ("--stop-words none,english", "none excludes other lists"),
+            ("--stop-words english,nowhere.txt", "nowhere.txt: no such file"),
         ],
     )
-    def test_bad_options(
-        self,
-        more: list[str],
-        message: str,
-        table: Path,
-        tmp_path: Path,
-        capsys: pytest.CaptureFixture[str],
-    ) -> None:
-        assert fit(table, tmp_path / "out", *more) == 2
-        assert message in error_line(capsys)
+    def test_bad_options(self, more: str, message: str, table: Path) -> None:
+        assert message in fit(table, more, code=2).error
 
 
-def test_damaged_files_are_refused(
-    table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert fit(table, tmp_path / "out") == 0
-    path = tmp_path / "out" / "vectorizer.json"
-    content = json.loads(path.read_text(encoding="utf-8"))
+def test_damaged_files_are_refused(table: Path) -> None:
+    fitted = fit(table)
+    path, content = Path("out/vectorizer.json"), fitted.json("vectorizer.json")
     deep = "[" * 200_000
     another = json.dumps({**content, "version": content["version"] + 1})
     for text in (json.dumps({**content, "token_pattern": "["}), another, deep, "{}", ""):
         path.write_text(text, encoding="utf-8")
-        out = str(tmp_path / "predictions.csv")
-        assert main(["predict", str(tmp_path / "out"), str(table), "--out", out]) == 2
-        assert "is not a vectorizer of `ssnmf-fast fit`" in error_line(capsys)
+        refused = run(f"predict out {table} --out predictions.csv", code=2)
+        assert "is not a vectorizer of `ssnmf-fast fit`" in refused.error
     path.write_text(json.dumps(content), encoding="utf-8")
-    (tmp_path / "out" / "metrics.json").write_text(deep, encoding="utf-8")
-    assert main(["predict", str(tmp_path / "out"), str(table), "--out", out]) == 0
-    assert fit(table, tmp_path / "new", "--token-pattern", "[") == 2
-    assert "not a regular expression" in error_line(capsys)
+    Path("out/metrics.json").write_text(deep, encoding="utf-8")
+    run(f"predict out {table} --out predictions.csv")
 
 
 # Words of one syllable and of several, with marks that no letter has in the form NFC of Unicode.
@@ -271,23 +222,19 @@ SCRIPTS = {
 }
 
 
-def test_words_keep_their_marks(tmp_path: Path) -> None:
+def test_words_keep_their_marks() -> None:
     words = " ".join(SCRIPTS.values()).split()
-    table = written(tmp_path / "a.csv", [" ".join(words[k::3]) + " tail, x" for k in range(3)] * 4)
-    assert fit(table, tmp_path / "out", "--stop-words", "none", "--max-df", "1") == 0
+    table = written([" ".join(words[k::3]) + " tail, x" for k in range(3)] * 4)
     composed = [unicodedata.normalize("NFC", word).lower() for word in words]
-    assert sorted(terms(tmp_path / "out")) == sorted([*composed, "tail"])
+    assert fit(table, "--stop-words none --max-df 1").terms == {*composed, "tail"}
     forms = [[unicodedata.normalize(form, " ".join(words[:5]))] for form in ("NFC", "NFD")]
-    one, other = (predicted(tmp_path / "out", texts) for texts in forms)
-    np.testing.assert_array_equal(one, other)
-    vectorizer = pickle.loads(pickle.dumps(sf.io.load_vectorizer(tmp_path / "out")))
+    np.testing.assert_array_equal(*map(predicted, forms))
+    vectorizer = pickle.loads(pickle.dumps(sf.io.load_vectorizer("out")))
     one, other = (vectorizer.transform(texts).toarray() for texts in forms)
     np.testing.assert_array_equal(one, other)
     assert np.count_nonzero(one) == 5
-    words_file = tmp_path / "stop.txt"
-    words_file.write_text("\n".join(unicodedata.normalize("NFD", w) for w in words[1:]), "utf-8")
-    assert fit(table, tmp_path / "few", "--stop-words", str(words_file), "--max-df", "1") == 0
-    assert sorted(terms(tmp_path / "few")) == sorted([composed[0], "tail"])
+    stop = write_lines("stop.txt", [unicodedata.normalize("NFD", word) for word in words[1:]])
+    assert fit(table, f"--stop-words {stop} --max-df 1").terms == {composed[0], "tail"}
 
 
 UNSPACED = {
@@ -302,38 +249,67 @@ UNSPACED = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("script", UNSPACED)
-def test_texts_without_spaces_are_told(
-    script: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_texts_without_spaces_are_told(script: str) -> None:
     spaced, english = UNSPACED[script], "the rocket reached its orbit"
     joined = spaced.replace(" ", "")
     told = ([joined] * 6, [joined, english] * 3, [f"{joined} NASA 2024. {joined}"] * 6)
     for texts in (*told, [spaced] * 6, [spaced, english] * 3, [english] * 40 + [joined]):
-        given = ["--max-df", "1", "--token-pattern", r"\S+"]
-        assert fit(written(tmp_path / "a.csv", texts), tmp_path / "out", *given) == 0
-        assert ("script without spaces" in capsys.readouterr().err) == (texts in told)
+        found = fit(written(texts), r"--max-df 1 --token-pattern '\S+'")
+        assert ("script without spaces" in found.err) == (texts in told)
 
 
-def test_scripts_with_spaces_are_not_told(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_scripts_with_spaces_are_not_told() -> None:
     korean = "로켓이 발사되었습니다"
     katakana = "コンピューター"  # one long word
     texts = [*SCRIPTS.values()] * 2 + [korean, katakana, "ab"]
-    assert fit(written(tmp_path / "a.csv", texts), tmp_path / "out", "--max-df", "1") == 0
-    assert "script without spaces" not in capsys.readouterr().err
+    assert "script without spaces" not in fit(written(texts), "--max-df 1").err
 
 
-def test_texts_without_spaces_of_the_command(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    joined = UNSPACED["Chinese"].replace(" ", "")
-    table = written(tmp_path / "a.csv", [f"{joined} {joined[::-1]}", joined] * 3)
-    assert fit(table, tmp_path / "out") == 0
-    assert "6 of 6 texts are in a script without spaces" in capsys.readouterr().err
-    table = written(tmp_path / "b.csv", [f"{k} {joined}{k}" for k in range(6)])
-    assert fit(table, tmp_path / "no", "--min-df", "2") == 2  # nothing is left, and why
-    assert "6 of 6 texts are in a script without spaces" in capsys.readouterr().err
-    given = ("--token-pattern", r"[^\W\d]", "--max-df", "1", "--stop-words", "none")
-    assert fit(table, tmp_path / "characters", *given) == 0
-    assert "without spaces" not in capsys.readouterr().err
+def test_texts_without_spaces_of_the_command() -> None:
+    joined, told = UNSPACED["Chinese"].replace(" ", ""), "6 of 6 texts are in a script without"
+    assert told in fit(written([f"{joined} {joined[::-1]}", joined] * 3)).err
+    table = written([f"{k} {joined}{k}" for k in range(6)])
+    assert told in fit(table, "--min-df 2", code=2).err  # nothing is left, and why
+    given = r"--token-pattern '[^\W\d]' --max-df 1 --stop-words none"
+    assert "without spaces" not in fit(table, given).err
+
+
+# ---------------------------------------------------------------------------------- from Python
+
+POSTS = ["<b>rocket</b> to the moon", "moon orbit", "hockey team", "the TEAM won a game"] * 5
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("option", ["", "--keep-markup"])
+def test_vectorizer_gives_what_the_command_has_fitted(option: str) -> None:
+    rows = [f'"{text}",{"space" if "moon" in text else "sport"}' for text in POSTS]
+    write_lines("posts.csv", ["text,topic", *rows])
+    run(f"fit posts.csv --labels topic --quiet {option}")
+    results = Path("posts-ssnmf-fast")  # the default of --out
+    vectorizer, model = sf.io.load_vectorizer(results), sf.load(results)
+    X = pickle.loads(pickle.dumps(vectorizer)).transform(POSTS)
+    assert model.transform(X).shape == np.load(results / "representation.npy").shape
+    assert "b" not in vectorizer.get_feature_names_out()
+    found = run(f"predict {results} posts.csv --out new.csv --quiet")
+    assert found.column("prediction") == model.predict(vectorizer.transform(POSTS)).tolist()
+
+
+def test_other_files_are_no_vectorizers() -> None:
+    with pytest.raises(FileNotFoundError):
+        sf.io.load_vectorizer(".")
+    path = Path("vectorizer.json")
+    content = {
+        "format": "ssnmf-fast vectorizer", "version": 3, "column": "text", "token_pattern": "a+",
+        "ngram_range": [1, 1], "stop_words": [], "markup": "keep", "terms": ["a", "aa"],
+        "idf": [1.0, 2.0],
+    }  # fmt: skip
+    path.write_text(json.dumps(content), encoding="utf-8")
+    assert sf.io.load_vectorizer(path).transform(["a aa"]).shape == (1, 2)
+    wrong = [{**content, name: other} for name in content for other in (7, "(", None, [7], {})]
+    wrong += [{**content, "ngram_range": [2, 1]}, {**content, "idf": [1.0, float("nan")]}]
+    for other in ([], *wrong):
+        if other == {**content, "column": "("}:
+            continue
+        path.write_text(json.dumps(other), encoding="utf-8")
+        with pytest.raises(ValueError, match=r"vectorizer\.json is not a vectorizer"):
+            sf.io.load_vectorizer(".")

@@ -15,6 +15,7 @@ import scipy.sparse as sp
 from each import each
 from honest_fits import Fit, N, counts
 from levels import AVAILABLE, environment
+from random_examples import ALL
 
 import ssnmf_fast as sf
 
@@ -51,6 +52,9 @@ def test_honest_results_of_other_levels_are_accepted(tmp_path):
 
     least, best, reference = levels[0], levels[-2], levels[-1]
     assert run(least, f"make:{least}") == ""
+    if not ALL:  # NumPy takes most of the time
+        assert run(best, f"check:{least}") == ""
+        return
     assert run(reference, f"check:{least}", f"make:{reference}") == ""
     for level in {least, best}:  # of its own results, the best where it is not the least one
         assert run(level, f"check:{reference}", *[f"check:{least}"] * (level != least)) == ""
