@@ -23,7 +23,7 @@ settings.load_profile("repeatable")
 HERE = Path(__file__).parent
 sys.path[:0] = map(str, [HERE, *sorted(folder for folder in HERE.iterdir() if folder.is_dir())])
 
-from levels import IS_REFERENCE  # noqa: E402
+from helpers.levels import IS_REFERENCE  # noqa: E402
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -19,7 +19,7 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 import pytest
-from optional_packages import need_anndata
+from helpers.optional_packages import need_anndata
 
 import ssnmf_fast as sf
 from ssnmf_fast.cli import build_parser, main

@@ -7,8 +7,8 @@ import re
 from pathlib import Path
 
 import pytest
-from each import each
-from optional_packages import need_anndata
+from helpers.each import each
+from helpers.optional_packages import need_anndata
 
 import ssnmf_fast as sf
 

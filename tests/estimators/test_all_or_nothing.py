@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from each import each
+from helpers.each import each
 from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning

@@ -7,9 +7,9 @@ import pickle
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from each import each
+from helpers.data import digits
+from helpers.each import each
 from sklearn.base import clone
-from sklearn.datasets import load_digits
 
 import ssnmf_fast as sf
 
@@ -17,10 +17,7 @@ F, D = "frobenius", "kullback-leibler"
 BATCH = 200
 
 
-@pytest.fixture(scope="module")
-def digits():
-    X, y = load_digits(return_X_y=True)
-    return X / 16, y
+X, y = digits()
 
 
 def passes(model, X, y=None, epochs=4, **first):
@@ -41,8 +38,8 @@ def loss_of(model, X):
 @pytest.mark.slow
 @pytest.mark.parametrize(("loss", "epochs"), [(F, 16), (D, 40)])
 @pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
-def test_loss_comes_near_to_that_of_a_fit(digits, loss, epochs, storage):
-    X = storage(digits[0][:600])
+def test_loss_comes_near_to_that_of_a_fit(loss, epochs, storage):
+    X = storage(digits(600)[0])
     model = sf.NMF(n_components=12, loss=loss, random_state=0)
     batches = passes(model, X, epochs=epochs)
     estimate = batches.objective_[-1][1] * X.shape[0]
@@ -54,8 +51,7 @@ def test_loss_comes_near_to_that_of_a_fit(digits, loss, epochs, storage):
 
 
 @pytest.mark.parametrize("losses", [(x, y) for x in (F, D) for y in (F, D)])
-def test_classifier_learns(digits, losses):
-    X, y = digits
+def test_classifier_learns(losses):
     hidden = np.where(np.arange(len(y)) % 2, y, -1)
     model = sf.SSNMFClassifier(
         n_components=15,
@@ -101,8 +97,7 @@ def test_features_that_come_late_are_learned(loss):
     assert error < 0.1 * late.mean()
 
 
-def test_goes_on_with_a_fit_and_through_a_pickle(digits):
-    X, _ = digits
+def test_goes_on_with_a_fit_and_through_a_pickle():
     model = sf.NMF(n_components=8, random_state=0).fit(X[:500])
     before = loss_of(model, X)
     model.partial_fit(X[500:1000])
@@ -211,8 +206,7 @@ def test_what_batches_do_not_take_is_refused_after_a_fit(model, of_fit, changed,
             sf.NonnegativeCP(3).partial_fit(X, LABELED)
 
 
-def test_threads_give_the_same_bits(digits):
-    X, y = digits
+def test_threads_give_the_same_bits():
     models = [
         passes(
             sf.SSNMFClassifier(n_components=6, random_state=0, n_threads=n),
@@ -226,8 +220,8 @@ def test_threads_give_the_same_bits(digits):
     assert len({model.components_.tobytes() for model in models}) == 1
 
 
-def test_batches_are_never_modified_and_may_change_dtype(digits):
-    X = digits[0].astype(np.float32)
+def test_batches_are_never_modified_and_may_change_dtype():
+    X = digits()[0].astype(np.float32)
     X.flags.writeable = False
     copy = X.copy()
     model = sf.NMF(n_components=5, random_state=0).partial_fit(X[:600])
@@ -293,8 +287,7 @@ def test_bad_forget_factors(value, message):
     ],
 )
 @each("kind", [sf.NMF, sf.SSNMFClassifier, sf.SSNMFRegressor])
-def test_changed_settings_are_refused(digits, kind, name, old, new):
-    X, y = digits
+def test_changed_settings_are_refused(kind, name, old, new):
     targets = () if kind is sf.NMF else (y[:50],)
     first = {"classes": range(10)} if kind is sf.SSNMFClassifier else {}
     model = kind(random_state=0)
@@ -312,8 +305,7 @@ def test_changed_settings_are_refused(digits, kind, name, old, new):
     assert model.n_iter_ == 2
 
 
-def test_other_settings_may_change(digits):
-    X, y = digits
+def test_other_settings_may_change():
     model = sf.SSNMFClassifier(random_state=0).partial_fit(X[:50], y[:50], range(10))
     # The number that "auto" stands for is no change.
     model.set_params(n_threads=2, verbose=0, tol=0, solver="mm", random_state=1, n_components=10)
@@ -322,8 +314,7 @@ def test_other_settings_may_change(digits):
     assert model.fit(X[:50], y[:50]).partial_fit(X[:50], y[:50]).n_iter_ == 1
 
 
-def test_batches_without_labels_or_without_anything(digits):
-    X, y = digits
+def test_batches_without_labels_or_without_anything():
     model = sf.SSNMFClassifier(n_components=5, random_state=0)
     model.partial_fit(X[:300], np.full(300, -1), classes=range(10))
     np.testing.assert_allclose(model.class_prior_, 0.1)

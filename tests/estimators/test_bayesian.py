@@ -7,7 +7,7 @@ import pickle
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from each import each
+from helpers.each import each
 from scipy.optimize import linear_sum_assignment
 from scipy.stats import gamma
 from sklearn.base import clone

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from guided_models import small_digits
+from helpers.data import small_digits
 
 import ssnmf_fast as sf
 

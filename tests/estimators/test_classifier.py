@@ -5,17 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from each import each
+from helpers.data import digits
+from helpers.each import each
 from sklearn.base import clone
 from sklearn.datasets import load_digits
 
 import ssnmf_fast as sf
 
-
-@pytest.fixture(scope="module")
-def digits():
-    X, y = load_digits(return_X_y=True)
-    return X[:900] / 16, y[:900]
+X, y = digits(900)
 
 
 @pytest.fixture(scope="module")
@@ -34,8 +31,7 @@ def _quick(**parameters):
     return _model(readout="refit", supervision_weight=1.0, **parameters)
 
 
-def test_accuracy_with_half_the_labels_hidden(digits):
-    X, y = digits
+def test_accuracy_with_half_the_labels_hidden():
     train, test = slice(0, 600), slice(600, 900)
     hidden = np.where(np.arange(600) % 2, y[train], -1)
     model = _model(n_components=15, supervision_weight="balanced", max_iter=100)

@@ -9,11 +9,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from each import each
-from sklearn.datasets import load_digits
+from helpers.data import digits, hide
+from helpers.each import each
 from sklearn.linear_model import LogisticRegression
 from sklearn.semi_supervised import LabelSpreading
-from test_few_labels import hide
 from threadpoolctl import threadpool_info
 
 import ssnmf_fast as sf
@@ -298,8 +297,7 @@ def test_members_that_are_left_out_are_told(monkeypatch, limit):
 
 @pytest.mark.slow
 def test_images_are_recognized_by_their_neighbors():
-    X, y = load_digits(return_X_y=True)
-    X = X / 16
+    X, y = digits()
     hidden = hide(y, 2, 0)
     model = sf.FewLabelsClassifier(random_state=0, n_threads=1).fit(X, hidden)
     machine = LabelSpreading("knn", n_neighbors=10).fit(X, hidden)

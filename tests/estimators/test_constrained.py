@@ -5,15 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sklearn.datasets import load_digits
+from helpers.data import digits
 
 import ssnmf_fast as sf
 
-
-@pytest.fixture(scope="module")
-def digits():
-    X, y = load_digits(return_X_y=True)
-    return X[:300] / 16, y[:300]
+X, y = digits(300)
 
 
 def _model(**parameters):
@@ -21,8 +17,7 @@ def _model(**parameters):
     return sf.papers.ConstrainedNMF(**(defaults | parameters))
 
 
-def test_samples_of_a_class_share_a_row(digits):
-    X, y = digits
+def test_samples_of_a_class_share_a_row():
     hidden = np.where(np.arange(300) % 3 == 0, -1, y)
     model = _model().fit(X, hidden)
     assert model.n_labeled_ == 200
@@ -32,8 +27,7 @@ def test_samples_of_a_class_share_a_row(digits):
     assert len(np.unique(S[hidden < 0], axis=0)) == 100
 
 
-def test_labels_may_be_text(digits):
-    X, y = digits
+def test_labels_may_be_text():
     names = np.array([None if i % 2 else f"class {v}" for i, v in enumerate(y)], dtype=object)
     numbers = np.where(np.arange(300) % 2, -1, y)
     by_name, by_number = _model().fit(X, names), _model().fit(X, numbers)
@@ -43,8 +37,7 @@ def test_labels_may_be_text(digits):
     )
 
 
-def test_missing_entries_do_not_count(digits):
-    X, y = digits
+def test_missing_entries_do_not_count():
     rng = np.random.default_rng(0)
     absent = rng.random(X.shape) < 0.2
     one, other = np.where(absent, np.nan, X), np.where(absent, 0.3, X)
@@ -55,8 +48,7 @@ def test_missing_entries_do_not_count(digits):
 
 
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
-def test_a_common_weight_is_that_of_arrays(digits, form):
-    X, y = digits
+def test_a_common_weight_is_that_of_arrays(form):
     extra = np.where(X > 0.5, 2.0, 0) + (np.random.default_rng(0).random(X.shape) < 0.1)
     weights = sf.weights.base(0.3, sp.csr_array(extra))
     weighted = _model(solver="mm").fit(form(X), y, X_weights=weights)
@@ -65,8 +57,7 @@ def test_a_common_weight_is_that_of_arrays(digits, form):
     assert weighted.objective_[-1][1] == pytest.approx(whole.objective_[-1][1], rel=1e-10)
 
 
-def test_bad_input_is_refused(digits, tmp_path):
-    X, y = digits
+def test_bad_input_is_refused(tmp_path):
     with pytest.raises(ValueError, match="y has one class only"):
         _model().fit(X, np.zeros(300))
     with pytest.raises(ValueError, match=r"init\[0\] \(S\) has shape"):

@@ -10,8 +10,8 @@ import re
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from each import each
-from random_examples import ALL
+from helpers.each import each
+from helpers.random_examples import ALL
 from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import dated_documents as dated
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from helpers import dated_documents as dated
 
 import ssnmf_fast as sf
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import dated_documents as dated
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from absent_packages import hide
-from each import each
+from helpers import dated_documents as dated
+from helpers.absent_packages import hide
+from helpers.each import each
 from sklearn.base import clone
 
 import ssnmf_fast as sf

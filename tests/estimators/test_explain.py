@@ -7,8 +7,9 @@ import pickle
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from each import each
-from guided_models import QUICK, guided_models, small_digits
+from helpers.data import small_digits
+from helpers.each import each
+from helpers.guided_models import QUICK, guided_models
 from scipy.special import logit
 
 import ssnmf_fast as sf

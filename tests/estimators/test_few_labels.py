@@ -5,38 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from helpers.data import digits, hide, tfidf, zipf_documents
 from scipy.special import softmax
 from scipy.stats import binomtest
 from sklearn.datasets import load_digits
 from sklearn.svm import LinearSVC
 
 import ssnmf_fast as sf
-
-
-def hide(y, per_class, seed):
-    """Return labels of which a few of each class are left, the others being -1."""
-    order = np.random.default_rng(seed).permutation(len(y))
-    shown = np.concatenate([order[y[order] == c][:per_class] for c in np.unique(y)])
-    hidden = np.full(len(y), -1)
-    hidden[shown] = y[shown]
-    return hidden
-
-
-def documents(seed, n=300, m=250, k=4, length=40):
-    """Return word counts of mixtures of k topics, each a Zipf law over its own order of words."""
-    rng = np.random.default_rng(seed)
-    zipf = 1 / np.arange(1, m + 1)
-    zipf /= zipf.sum()
-    topics = np.array([0.6 * zipf[rng.permutation(m)] + 0.4 * zipf for _ in range(k)])
-    y = np.arange(n) % k
-    mixture = 0.4 * rng.dirichlet(np.full(k, 0.3), n) + 0.6 * np.eye(k)[y]
-    return np.array([rng.multinomial(length, p) for p in mixture @ topics]), y
-
-
-def tfidf(counts):
-    """Return the counts with rare words raised, in rows of length 1, sparse."""
-    weighted = counts * (1 + np.log((1 + len(counts)) / (1 + (counts > 0).sum(axis=0))))
-    return sp.csr_array(weighted / np.linalg.norm(weighted, axis=1, keepdims=True))
 
 
 def accuracies(X, y, hidden):
@@ -47,26 +22,22 @@ def accuracies(X, y, hidden):
     return [(m.predict(X)[~known] == y[~known]).mean() for m in (model, rival)]
 
 
-@pytest.fixture(scope="module")
-def digits():
-    X, y = load_digits(return_X_y=True)
-    return X[:500] / 16, y[:500]
+X, y = digits(500)
 
 
 @pytest.fixture(scope="module")
-def validated(digits):
+def validated():
     """A fit with validation, and its labels."""
-    X, y = digits
     hidden = hide(y, 4, 0)
     return sf.FewLabelsClassifier(random_state=0, n_threads=1).fit(X, hidden), hidden
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("per_class", [1, 3])
-def test_better_than_a_linear_machine_on_documents(per_class):
+def test_better_than_a_linear_machine_on_zipf_documents(per_class):
     gains = []
     for seed in range(2):
-        counts, y = documents(seed)
+        counts, y = zipf_documents(seed)
         ours, theirs = accuracies(tfidf(counts), y, hide(y, per_class, seed))
         gains.append(ours - theirs)
     assert np.mean(gains) > 0.05
@@ -116,9 +87,8 @@ def test_accuracy_and_interval_are_those_of_the_folds(validated):
 
 
 @pytest.mark.parametrize("per_class", [1, 4])
-def test_as_sure_as_right_on_unlabeled_samples(digits, validated, per_class):
+def test_as_sure_as_right_on_unlabeled_samples(validated, per_class):
     """Without validation it is less sure than logits alone would be, and not too sure."""
-    X, y = digits
     model, hidden = validated
     if per_class == 1:
         hidden = hide(y, 1, 0)
@@ -133,8 +103,7 @@ def test_as_sure_as_right_on_unlabeled_samples(digits, validated, per_class):
         assert sure == pytest.approx(right, abs=0.04)
 
 
-def test_no_validation_for_too_few_labels(digits):
-    X, y = digits
+def test_no_validation_for_too_few_labels():
     model = sf.FewLabelsClassifier(random_state=0, max_iter=20, tol=0).fit(X, hide(y, 1, 0))
     assert model.validation_scores_ == {}
     assert np.isnan(model.validation_accuracy_)
@@ -146,8 +115,7 @@ def test_no_validation_for_too_few_labels(digits):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("rounds", [0, 2])
-def test_self_training_as_asked(digits, rounds):
-    X, y = digits
+def test_self_training_as_asked(rounds):
     for hidden in (hide(y, 2, 0), hide(y, 3, 0)):
         model = sf.FewLabelsClassifier(self_training=rounds, random_state=0, max_iter=20, tol=0)
         model.fit(X, hidden)
@@ -158,9 +126,8 @@ def test_self_training_as_asked(digits, rounds):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("rounds", [0, 1])
-def test_no_label_of_a_fold_affects_its_predictions(digits, rounds):
+def test_no_label_of_a_fold_affects_its_predictions(rounds):
     """Labels that have nothing to do with the data are not predicted better than by chance."""
-    X, y = digits
     options = {"self_training": rounds, "max_iter": 20, "tol": 0, "n_threads": 1}
     accuracies = []
     for seed in range(4):
@@ -183,8 +150,7 @@ def test_poor_predictions_are_warned_of():
 
 
 @pytest.mark.slow
-def test_any_number_of_threads_gives_the_same_bits(digits):
-    X, y = digits
+def test_any_number_of_threads_gives_the_same_bits():
     hidden = hide(y[:150], 3, 0)
     models = [
         sf.FewLabelsClassifier(random_state=0, max_iter=20, tol=0, n_threads=n).fit(X[:150], hidden)
@@ -196,8 +162,7 @@ def test_any_number_of_threads_gives_the_same_bits(digits):
 
 
 @pytest.mark.slow
-def test_labels_that_weigh_nothing_are_as_good_as_none(digits):
-    X, y = digits
+def test_labels_that_weigh_nothing_are_as_good_as_none():
     hidden = hide(y, 2, 0)
     weights = (hidden >= 0).astype(float)
     settings = {"random_state": 0, "max_iter": 20, "tol": 0}
@@ -213,8 +178,7 @@ def test_labels_that_weigh_nothing_are_as_good_as_none(digits):
 
 
 @pytest.mark.slow
-def test_the_fit_is_seen_as_new_samples_are(digits):
-    X, y = digits
+def test_the_fit_is_seen_as_new_samples_are():
     hidden = hide(y, 2, 0)
     model = sf.FewLabelsClassifier(random_state=0, max_iter=30, tol=0).fit(X, hidden)
     rows = np.flatnonzero(hidden >= 0)
@@ -229,14 +193,13 @@ def test_the_fit_is_seen_as_new_samples_are(digits):
     )  # training rounds more
 
 
-def small(digits):
+def small():
     """Return images of 4 x 4 pixels, of which all directions are kept."""
-    X, y = digits
     return X.reshape(-1, 4, 2, 4, 2).mean(axis=(2, 4)).reshape(-1, 16), y
 
 
-def test_order_of_samples_features_and_classes(digits):
-    X, y = small(digits)
+def test_order_of_samples_features_and_classes():
+    X, y = small()
     hidden = hide(y, 2, 0)
     # One component of a class starts at the mean of the class: no random number is drawn.
     given = {"init": "labels", "supervision_weight": np.inf, "max_iter": 30, "tol": 0}
@@ -256,8 +219,8 @@ def test_order_of_samples_features_and_classes(digits):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("form", [sp.csr_array, np.float32])
-def test_forms_of_the_data(digits, form):
-    X, y = small(digits)
+def test_forms_of_the_data(form):
+    X, y = small()
     hidden = hide(y, 4, 0)
     # With a `tol` below the default, sparse data alone take coordinate descent.
     options = {"random_state": 0, "max_iter": 300}

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from helpers.data import parted_texts
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Normalizer
 from sklearn.svm import LinearSVC
-from test_splitting import texts
 
 import ssnmf_fast as sf
 
@@ -24,7 +24,7 @@ PARENTS = {name.partition("/")[2]: name[0] for name in NAMES.tolist()}
 
 def data(whole: int = 30, upper: int = 30) -> tuple[Any, Any, Any]:
     """Return samples, labels of some of them, of others their beginnings, and all labels."""
-    X, kinds = texts(n=120)
+    X, kinds = parted_texts(n=120)
     truth = NAMES[kinds].astype(object)
     y = np.full(120, None, dtype=object)
     y[:whole] = truth[:whole]

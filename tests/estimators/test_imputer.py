@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from levels import IS_REFERENCE
+from helpers.levels import IS_REFERENCE
 from sklearn.base import clone
 from sklearn.datasets import load_diabetes, load_iris, load_wine
 from sklearn.impute import KNNImputer, SimpleImputer

@@ -5,19 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from helpers.data import digits
 from sklearn.base import clone
-from sklearn.datasets import load_digits
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
 
 import ssnmf_fast as sf
 
-
-@pytest.fixture(scope="module")
-def digits():
-    X, y = load_digits(return_X_y=True)
-    return X[:600] / 16, y[:600]
+X, y = digits(600)
 
 
 def _model(**parameters):
@@ -30,9 +26,8 @@ def root_mean_square_length(X):
 
 
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
-def test_dual_coefficients_make_up_the_normal_vectors(kind, digits):
-    X, y = digits
-    X, y = X[y < 3], y[y < 3]
+def test_dual_coefficients_make_up_the_normal_vectors(kind):
+    X, y = digits(184, n_class=3)
     hidden = np.where(np.arange(len(y)) % 2, y, -1)
     X = X / root_mean_square_length(X[hidden >= 0])
     alpha = _model(C=0.5, max_iter=1).fit(kind(X), hidden).alpha_.toarray()
@@ -51,8 +46,7 @@ def test_dual_coefficients_make_up_the_normal_vectors(kind, digits):
     np.testing.assert_allclose(larger.toarray(), alpha, rtol=1e-9)  # one number scales the samples
 
 
-def test_one_machine_for_two_classes_and_for_each_label(digits):
-    X, y = digits
+def test_one_machine_for_two_classes_and_for_each_label():
     assert _model().fit(X, y > 4).n_directions_ == 2
     assert _model().fit(X, y).n_directions_ == 90
     labels = np.column_stack([y > 4, y % 2 == 0, np.ones(600)]).astype(float)
@@ -63,9 +57,8 @@ def test_one_machine_for_two_classes_and_for_each_label(digits):
 
 
 @pytest.mark.slow
-def test_supervised_features_are_worth_it(digits):
+def test_supervised_features_are_worth_it():
     """With few labels, at the same rank, the machine does better than on features of plain NMF."""
-    X, y = digits
     scores = {"margin": [], "plain": []}
     for seed in range(3):
         known = np.random.default_rng(seed).permutation(450)[:90]
@@ -83,8 +76,7 @@ def test_supervised_features_are_worth_it(digits):
     assert np.mean(scores["margin"]) > np.mean(scores["plain"])
 
 
-def test_features_keep_inner_products(digits):
-    X, y = digits
+def test_features_keep_inner_products():
     model = _model().fit(X, y)
     Z = model.transform(X)
     S = clone(model).set_params(features="representation").fit_transform(X, y)
@@ -94,8 +86,7 @@ def test_features_keep_inner_products(digits):
     assert (S >= 0).all()
 
 
-def test_given_coefficients_take_the_place_of_machines(digits):
-    X, y = digits
+def test_given_coefficients_take_the_place_of_machines():
     expected = _model().fit(X, y)
     alpha = expected.alpha_
     for given in (alpha, alpha.toarray(), alpha.tocsc()):
@@ -104,8 +95,7 @@ def test_given_coefficients_take_the_place_of_machines(digits):
     assert np.array_equal(_model().fit(X, y[::-1], alpha=alpha).components_, expected.components_)
 
 
-def test_the_coefficients_are_kept_and_saved(digits, tmp_path):
-    X, y = digits
+def test_the_coefficients_are_kept_and_saved(tmp_path):
     model = _model().fit(X, y)
     assert model.alpha_.shape == (600, model.n_directions_)
     again = _model().fit(X, alpha=model.alpha_)
@@ -120,8 +110,7 @@ def test_the_coefficients_are_kept_and_saved(digits, tmp_path):
 
 
 @pytest.mark.slow
-def test_weight_of_the_fit(digits):
-    X, y = digits
+def test_weight_of_the_fit():
     model = _model().fit(X, y)
     assert model.supervision_weight_ == pytest.approx(X.sum() / (model.alpha_.T @ X).sum())
     assert _model(supervision_weight=2.5).fit(X, y).supervision_weight_ == 2.5
@@ -130,8 +119,7 @@ def test_weight_of_the_fit(digits):
 
 
 @pytest.mark.slow
-def test_in_a_pipeline_and_a_search(digits):
-    X, y = digits
+def test_in_a_pipeline_and_a_search():
     pipeline = make_pipeline(_model(), LinearSVC())
     search = GridSearchCV(
         pipeline, {"marginnmf__supervision_weight": [0.1, "balanced"]}, cv=2, n_jobs=1
@@ -139,8 +127,7 @@ def test_in_a_pipeline_and_a_search(digits):
     assert search.best_score_ > 0.7
 
 
-def test_bad_input_is_refused(digits):
-    X, y = digits
+def test_bad_input_is_refused():
     with pytest.raises(ValueError, match="features must be one of"):
         _model(features="other").fit(X, y)
     with pytest.raises(ValueError, match="C must be above 0"):

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_digits
+from helpers.data import digits
 
 import ssnmf_fast as sf
 
@@ -37,15 +37,11 @@ def test_data_of_any_size():
     subprocess.run([sys.executable, "-c", EXTREMES], check=True, timeout=300)
 
 
-@pytest.fixture(scope="module")
-def digits():
-    X, y = load_digits(return_X_y=True)
-    return X[:300] / 16, y[:300]
+X, y = digits(300)
 
 
 @pytest.mark.slow
-def test_fits_in_threads_have_the_bits_of_one(digits):
-    X, y = digits
+def test_fits_in_threads_have_the_bits_of_one():
 
     def fit(seed):
         model = sf.papers.MarginNMF(

@@ -7,7 +7,7 @@ from inspect import signature
 
 import numpy as np
 import pytest
-from each import each
+from helpers.each import each
 from scipy.special import kl_div
 from sklearn.base import clone
 

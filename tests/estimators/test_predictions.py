@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_digits
+from helpers.data import digits
 from sklearn.ensemble import VotingClassifier
 from sklearn.metrics import f1_score, get_scorer, roc_auc_score
 
@@ -14,16 +14,13 @@ from ssnmf_fast import estimators
 QUICK = {"random_state": 0, "max_iter": 30, "tol": 0, "n_threads": 1}
 
 
-@pytest.fixture(scope="module")
-def digits():
-    X, y = load_digits(return_X_y=True)
-    return X / 16, y
+DIGITS = digits()
 
 
 @pytest.fixture(scope="module")
-def half(digits):
+def half():
     """Half of the images, and labels of 200 of them."""
-    X, y = digits[0][::2], digits[1][::2]
+    X, y = DIGITS[0][::2], DIGITS[1][::2]
     shown = np.random.default_rng(0).permutation(len(y))[:200]  # neighbors are of one hand
     return X, np.where(np.isin(np.arange(len(y)), shown), y, -1)
 
@@ -72,8 +69,8 @@ def test_topics_say_which_classes_they_stand_for(name, half):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
-def test_every_guided_model_predicts(name, digits, half):
-    X, y = digits[0][1::2], digits[1][1::2]
+def test_every_guided_model_predicts(name, half):
+    X, y = DIGITS[0][1::2], DIGITS[1][1::2]
     model = guided(name).fit(*half)
     rows = np.vstack([X, 1e-30 * X[:1], 1e12 * X[:1], np.zeros((1, 64))])
     chance = model.predict_proba(rows)
@@ -92,8 +89,8 @@ def test_every_guided_model_predicts(name, digits, half):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_two_classes_have_one_decision(name, digits):
-    X, y = (part[digits[1] < 2][:150] for part in digits)
+def test_two_classes_have_one_decision(name):
+    X, y = (part[DIGITS[1] < 2][:150] for part in DIGITS)
     labels = np.where(np.arange(150) < 30, y, -1)
     model = guided(name)
     model = model.set_params(unlabeled=-1).fit(X, labels)
@@ -104,8 +101,8 @@ def test_two_classes_have_one_decision(name, digits):
 
 
 @pytest.mark.slow
-def test_probabilities_are_as_sure_as_they_are_right(digits, fitted):
-    X, y = digits[0][1::2], digits[1][1::2]
+def test_probabilities_are_as_sure_as_they_are_right(fitted):
+    X, y = DIGITS[0][1::2], DIGITS[1][1::2]
     chance = fitted.predict_proba(X)
     assert calibration_error(chance, chance.argmax(axis=1) == y) < 0.08
     low, high = fitted.validation_interval_
@@ -158,17 +155,16 @@ def test_class_weights_favor_a_class():
 # -------------------------------------------------------------------------------- many labels
 
 
-def several(digits, n=400):
+def several(n=400):
     """Return images, indicators of three properties of their digits, and labels of some."""
-    X, y = digits
-    X, y = X[:n], y[:n]
+    X, y = digits(n)
     Y = np.column_stack([y % 2 == 0, y < 3, y == 8]).astype(float)
     return X, Y, np.where((np.arange(n) < n // 2)[:, None], Y, np.nan)
 
 
 @pytest.mark.slow
-def test_thresholds_of_labels(digits):
-    X, Y, given = several(digits)
+def test_thresholds_of_labels():
+    X, Y, given = several()
     model = sf.FewLabelsClassifier(**QUICK).fit(X, given)
     chance = model.predict_proba(X)
     assert ((chance > 0) & (chance < 1)).all()
@@ -188,9 +184,9 @@ def test_thresholds_of_labels(digits):
     assert model.self_training_ == 0
 
 
-def test_columns_of_a_frame_are_the_classes(digits):
+def test_columns_of_a_frame_are_the_classes():
     pd = pytest.importorskip("pandas")
-    X, _, given = several(digits, 120)
+    X, _, given = several(120)
     names = ["even", "small", "eight"]
     given_rank = QUICK | {"n_components": 3, "supervision_weight": np.inf}
     model = sf.SSNMFClassifier(**given_rank).fit(X, pd.DataFrame(given, columns=names))
@@ -203,8 +199,8 @@ def test_columns_of_a_frame_are_the_classes(digits):
 
 
 @pytest.mark.slow
-def test_single_missing_entries_have_no_say(digits):
-    X, Y, given = several(digits, 120)
+def test_single_missing_entries_have_no_say():
+    X, Y, given = several(120)
     holes = (np.random.default_rng(0).random(Y.shape) < 0.3) & ~np.isnan(given)
     single = np.where(holes, np.nan, given)
     model = sf.SSNMFClassifier(**QUICK).fit(X, single)

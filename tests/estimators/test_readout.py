@@ -8,10 +8,10 @@ import threading
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from each import each
-from guided_models import QUICK, guided_models, small_digits
+from helpers.data import digits, small_digits
+from helpers.each import each
+from helpers.guided_models import QUICK, guided_models
 from sklearn.base import clone
-from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_info, threadpool_limits
 
@@ -20,10 +20,7 @@ import ssnmf_fast as sf
 D = "kullback-leibler"
 
 
-@pytest.fixture(scope="module")
-def digits():
-    X, y = load_digits(return_X_y=True)
-    return X[:500] / 16, y[:500]
+X, y = digits(500)
 
 
 @pytest.fixture(scope="module")
@@ -57,9 +54,8 @@ def papers_model(readout):
 
 
 @pytest.mark.parametrize(("readout", "works"), [("joint", 0), ("refit", 1), ("logistic", 1)])
-def test_labels_that_only_labeled_rows_explain(readout, works, digits):
+def test_labels_that_only_labeled_rows_explain(readout, works):
     """The factor S of the fit knows the labels; new samples, and those of the fit, come without."""
-    X, y = digits
     shown = np.concatenate([np.flatnonzero(y == c)[:5] for c in range(10)])
     hidden = np.full(len(y), -1)
     hidden[shown] = y[shown]

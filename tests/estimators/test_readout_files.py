@@ -7,7 +7,8 @@ import json
 
 import numpy as np
 import pytest
-from guided_models import QUICK, guided_models, small_digits
+from helpers.data import small_digits
+from helpers.guided_models import QUICK, guided_models
 
 import ssnmf_fast as sf
 

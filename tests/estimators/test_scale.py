@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from each import each
+from helpers.each import each
 from sklearn.base import clone
 from sklearn.datasets import load_digits
 

@@ -7,9 +7,9 @@ import copy
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from each import each
+from helpers.data import hide, tfidf, zipf_documents
+from helpers.each import each
 from sklearn.base import clone
-from test_few_labels import documents, hide, tfidf
 
 import ssnmf_fast as sf
 
@@ -25,7 +25,7 @@ def planted(y, seed, strength=0.6, columns=20):
 @pytest.fixture(scope="module")
 def data():
     """Documents of which 16 are labeled, and a table that tells their classes apart."""
-    counts, y = documents(0, n=160, m=80)
+    counts, y = zipf_documents(0, n=160, m=80)
     return tfidf(counts), y, hide(y, 4, 0), planted(y, 1, 1.0)
 
 
@@ -66,7 +66,7 @@ def test_predictions_depend_on_the_table(data, fitted):
 def test_noise_does_no_harm():
     losses, weights = [], []
     for seed in range(4):
-        counts, y = documents(seed)
+        counts, y = zipf_documents(seed)
         X, hidden = tfidf(counts), hide(y, 8, seed)
         E = planted(y, seed, 0.0)
         model = quick().fit(X, hidden, side={"noise": E})

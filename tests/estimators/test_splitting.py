@@ -8,26 +8,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
+from helpers.data import parted_texts
+from helpers.random_examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from random_examples import examples
 from sklearn.exceptions import NotFittedError
 
 import ssnmf_fast as sf
 
 LOSSES = ("frobenius", "kullback-leibler")
-
-
-def texts(seed: int = 0, n: int = 90) -> tuple[sp.csr_array, np.ndarray]:
-    """Return counts of words of three kinds of samples, each of which has two parts."""
-    rng = np.random.default_rng(seed)
-    kinds = np.arange(n) % 6
-    rates = np.full((6, 24), 0.05)
-    for kind in range(6):
-        rates[kind, 8 * (kind // 2) : 8 * (kind // 2) + 4] = 1.0
-        rates[kind, 8 * (kind // 2) + 4 + 2 * (kind % 2) :][:2] = 2.0
-    return sp.csr_array(rng.poisson(rates[kinds]).astype(float)), kinds
 
 
 def loss_of(model: Any, X: Any, **weights: Any) -> float:
@@ -38,7 +27,7 @@ def loss_of(model: Any, X: Any, **weights: Any) -> float:
 
 @pytest.mark.parametrize("loss", LOSSES)
 def test_a_split_explains_as_much_and_finds_the_parts(loss: str) -> None:
-    X, kinds = texts()
+    X, kinds = parted_texts()
     model = sf.NMF(3, loss=loss, random_state=0).fit(X)
     parts = sf.trees.split_topic(model, 1, 2, X)
     assert parts.topic_names_.tolist() == ["0", "1/0", "1/1", "2"]
@@ -75,7 +64,7 @@ def test_a_topic_that_no_sample_has_is_split_too() -> None:
 
 
 def test_missing_and_weighted_entries() -> None:
-    X, _ = texts()
+    X, _ = parted_texts()
     X = X.toarray()
     holes = np.where(np.random.default_rng(1).random(X.shape) < 0.1, np.nan, X)
     model = sf.NMF(3, random_state=0).fit(holes)
@@ -89,7 +78,7 @@ def test_missing_and_weighted_entries() -> None:
 
 
 def test_the_same_bits_again_and_the_model_as_it_was() -> None:
-    X, _ = texts()
+    X, _ = parted_texts()
     model = sf.NMF(3, random_state=0).fit(X)
     before = model.components_.copy()
     one, other = (sf.trees.split_topic(model, 0, 3, X) for _ in range(2))
@@ -99,7 +88,7 @@ def test_the_same_bits_again_and_the_model_as_it_was() -> None:
 
 
 def test_merged_parts_take_the_place_of_the_topic_again() -> None:
-    X, _ = texts()
+    X, _ = parted_texts()
     model = sf.NMF(3, loss="kullback-leibler", random_state=0).fit(X)
     merged = sf.trees.merge_topics(sf.trees.split_topic(model, "2", 2, X), ["2/0", "2/1"])
     assert merged.topic_names_.tolist() == ["0", "1", "2"]
@@ -122,7 +111,7 @@ def test_a_sum_explains_what_its_topics_do(seed: int) -> None:
 
 
 def test_names_of_sums_of_parts() -> None:
-    X, _ = texts()
+    X, _ = parted_texts()
     parts = sf.trees.split_topic(sf.NMF(2, random_state=0).fit(X), 0, 3, X)
     assert sf.trees.merge_topics(parts, ["0/2", "0/0"]).topic_names_.tolist() == [
         "0/0+2",
@@ -135,7 +124,7 @@ def test_names_of_sums_of_parts() -> None:
 
 
 def test_names_are_saved_shown_and_left_by_a_new_fit(tmp_path: Path) -> None:
-    X, _ = texts()
+    X, _ = parted_texts()
     parts = sf.trees.split_topic(sf.NMF(2, random_state=0).fit(X), 0, 2, X)
     sf.save(sf.trees.merge_topics(parts, [1, 2]), tmp_path / "merged.npz")
     loaded = sf.load(tmp_path / "merged.npz")
@@ -145,7 +134,7 @@ def test_names_are_saved_shown_and_left_by_a_new_fit(tmp_path: Path) -> None:
 
 
 def test_topics_that_labels_name() -> None:
-    X, kinds = texts()
+    X, kinds = parted_texts()
     names = np.array(["red", "green", "blue"])[kinds // 2]
     model = sf.TopicSupervisedNMF(random_state=0).fit(X, np.where(np.arange(90) < 60, names, None))
     parts = sf.trees.split_topic(model, "green", 2, X)
@@ -156,7 +145,7 @@ def test_topics_that_labels_name() -> None:
 
 
 def test_bad_calls() -> None:
-    X, _ = texts()
+    X, _ = parted_texts()
     model = sf.NMF(3, random_state=0).fit(X)
     with pytest.raises(NotFittedError):
         sf.trees.split_topic(sf.NMF(3), 0, 2, X)
@@ -198,7 +187,7 @@ GIVEN = {
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_all_parameters_stay() -> None:
-    X, _ = texts()
+    X, _ = parted_texts()
     assert {*GIVEN, "n_components", "A_support", "fixed_components"} == {*sf.NMF().get_params()}
     model = sf.NMF(3, **GIVEN).fit(X)
     for made in (sf.trees.split_topic(model, 1, 2, X), sf.trees.merge_topics(model, [0, 2])):
@@ -215,7 +204,7 @@ def test_all_parameters_stay() -> None:
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_known_parts_of_components_stay() -> None:
-    X, _ = texts()
+    X, _ = parted_texts()
     support = np.kron(np.eye(3, dtype=int), np.ones((1, 8), dtype=int))
     model = sf.NMF(3, A_support=support, random_state=0).fit(X)
     parts = sf.trees.split_topic(model, 1, 2, X)
@@ -239,7 +228,7 @@ def test_known_parts_of_components_stay() -> None:
 
 
 def test_covariates_are_named_where_they_would_be_lost() -> None:
-    X, kinds = texts()
+    X, kinds = parted_texts()
     model = sf.NMF(3, random_state=0).fit(X, covariates=(kinds % 2)[:, None] * 1.0)
     months = np.datetime64("2020-01") + np.arange(90) % 6
     for lost, name in (

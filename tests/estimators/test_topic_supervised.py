@@ -5,23 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sklearn.datasets import load_digits
+from helpers.data import digits
 
 import ssnmf_fast as sf
 
-
-@pytest.fixture(scope="module")
-def digits():
-    X, y = load_digits(return_X_y=True)
-    return X[:600] / 16, y[:600]
+X, y = digits(600)
 
 
 def _model(**parameters):
     return sf.TopicSupervisedNMF(**({"random_state": 0, "tol": 0, "max_iter": 30} | parameters))
 
 
-def test_labels_name_the_topics_of_new_documents(digits):
-    X, y = digits
+def test_labels_name_the_topics_of_new_documents():
     known = [[int(label)] if i % 5 == 0 else [] for i, label in enumerate(y[:450])]
     model = _model().fit(X[:450], known)
     assert model.topic_names_.tolist() == list(range(10))
@@ -33,8 +28,7 @@ def test_labels_name_the_topics_of_new_documents(digits):
     assert guided > 1.1 * sf.metrics.match_topics(plain.transform(X[450:]), y[450:]).score
 
 
-def test_labeled_documents_have_no_other_topics(digits):
-    X, y = digits
+def test_labeled_documents_have_no_other_topics():
     lists = [[int(label), (int(label) + 1) % 10] for label in y]
     lists[3::4] = [None] * len(lists[3::4])
     model = _model(n_free_topics=2).fit(X, lists)
@@ -46,9 +40,9 @@ def test_labeled_documents_have_no_other_topics(digits):
     assert list(model.get_feature_names_out()[-3:]) == ["9", "free0", "free1"]
 
 
-def test_all_forms_of_y_are_equal(digits):
-    X, y = digits
-    X, y = X[:100], y[:100] % 3
+def test_all_forms_of_y_are_equal():
+    X, y = digits(100)
+    y = y % 3
     hidden = np.arange(100) % 2 == 0
     expected = _model().fit(X, np.where(hidden, -1, y)).components_
     matrix = np.eye(3)[y]
@@ -87,8 +81,7 @@ def test_names_of_topics():
     assert list(model.set_output(transform="pandas").transform(X).columns) == ["c", "d"]
 
 
-def test_weight_of_labeled_documents(digits):
-    X, y = digits
+def test_weight_of_labeled_documents():
     hidden = np.where(np.arange(600) % 4, -1, y)
     rows = np.where(hidden >= 0, 4.0, 1.0)
     automatic = _model().fit(X, hidden)
@@ -107,8 +100,7 @@ def test_weight_of_labeled_documents(digits):
     np.testing.assert_allclose(seen.components_, whole.components_, rtol=1e-8, atol=1e-12)
 
 
-def test_bad_input_is_refused(digits):
-    X, y = digits
+def test_bad_input_is_refused():
     with pytest.raises(ValueError, match="labeled_weight must be 'inverse-rate' or a number"):
         _model(labeled_weight="much").fit(X, y)
     with pytest.raises(ValueError, match="labeled_weight must be finite and at least 0"):

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from guided_models import QUICK, guided_models, small_digits
+from helpers.data import small_digits
+from helpers.guided_models import QUICK, guided_models
+from helpers.topic_tables import Topics, make_topics
 from hypothesis import given
 from hypothesis import strategies as st
-from topic_tables import Topics, make_topics
 
 import ssnmf_fast as sf
 

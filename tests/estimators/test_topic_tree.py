@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from absent_packages import hide
+from helpers.absent_packages import hide
+from helpers.data import parted_texts
 from sklearn.metrics import normalized_mutual_info_score
-from test_splitting import texts
 
 import ssnmf_fast as sf
 
@@ -17,14 +17,14 @@ WORDS = [f"w{k}" for k in range(24)]
 
 @pytest.fixture(scope="module")
 def tree() -> sf.trees.TopicTree:
-    X, _ = texts()
+    X, _ = parted_texts()
     return sf.trees.topic_tree(
         X, [3, 6], loss="kullback-leibler", feature_names=WORDS, random_state=0
     )
 
 
 def test_topics_and_their_parts_are_found(tree: sf.trees.TopicTree) -> None:
-    X, kinds = texts()
+    X, kinds = parted_texts()
     assert tree.depth == 2
     for level, truth in enumerate((kinds // 2, kinds)):
         found = tree.topic_proportions(X, level).argmax(axis=1)
@@ -33,7 +33,7 @@ def test_topics_and_their_parts_are_found(tree: sf.trees.TopicTree) -> None:
 
 
 def test_a_topic_is_the_sum_of_its_parts(tree: sf.trees.TopicTree) -> None:
-    X, _ = texts()
+    X, _ = parted_texts()
     nodes = {node.name: node for node in tree.nodes}
     names = [[topic.name for topic in tree.topics(level)] for level in range(2)]
     G = np.array([[part.startswith(f"{name}/") for name in names[0]] for part in names[1]]) * 1.0
@@ -51,14 +51,14 @@ def test_a_topic_is_the_sum_of_its_parts(tree: sf.trees.TopicTree) -> None:
 
 
 def test_the_same_bits_again() -> None:
-    X, _ = texts()
+    X, _ = parted_texts()
     one, other = (sf.trees.topic_tree(X, [2, 5], random_state=3) for _ in range(2))
     assert str(one) == str(other)
     assert np.array_equal(one.model.components_, other.model.components_)
 
 
 def test_numbers_by_level() -> None:
-    X, _ = texts()
+    X, _ = parted_texts()
     tree = sf.trees.topic_tree(X, [2, 3, 7], random_state=0)
     assert [len(tree.topics(level)) for level in range(tree.depth)] == [2, 3, 7]
 
@@ -84,7 +84,7 @@ def test_kept_in_a_file(tree: sf.trees.TopicTree, tmp_path: Path) -> None:
 
 
 def test_of_labels_with_levels() -> None:
-    X, kinds = texts()
+    X, kinds = parted_texts()
     labels = [f"{kind // 2}/{kind}" for kind in kinds]
     tree = sf.trees.TopicTree(sf.TopicSupervisedNMF(random_state=0).fit(X, labels))
     assert [topic.name for topic in tree.topics(0)] == ["0", "1", "2"]
@@ -92,7 +92,7 @@ def test_of_labels_with_levels() -> None:
 
 
 def test_bad_calls(tree: sf.trees.TopicTree) -> None:
-    X, kinds = texts()
+    X, kinds = parted_texts()
     with pytest.raises(ValueError, match="level is 2; there are 2"):
         tree.topics(2)
     with pytest.raises(ValueError, match="increasing numbers"):

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from each import each
-from guided_models import QUICK, guided_models, small_digits
+from helpers.data import small_digits
+from helpers.each import each
+from helpers.guided_models import QUICK, guided_models
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.datasets import load_digits

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import levels
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from helpers import levels
 
 TOLERANCE = {np.float32: 2e-4, np.float64: 1e-11}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from each import each
+from helpers.each import each
 from kernel_calls import RANK, arrays, calls, with_rank
 
 KERNELS = sorted(calls())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from each import each
+from helpers.each import each
 
 SHAPES = [(1, 7), (9, 1), (33, 21), (150, 300)]
 DTYPES = [np.float32, np.float64]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from each import each
-from levels import bits_of
+from helpers.each import each
+from helpers.levels import bits_of
 
 RANKS = [16, 24, 40, 64, 90, 130]
 DTYPES = [np.float32, np.float64]

@@ -6,8 +6,8 @@ from itertools import pairwise
 
 import numpy as np
 import scipy.sparse as sp
-from each import each
-from levels import bits_of
+from helpers.each import each
+from helpers.levels import bits_of
 
 DTYPES = [np.float32, np.float64]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from each import each
+from helpers.each import each
 from scipy.special import gammaln, psi
 
 DTYPES = [np.float32, np.float64]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from each import each
-from levels import bits_of
+from helpers.each import each
+from helpers.levels import bits_of
 
 DTYPES = [np.float32, np.float64]
 

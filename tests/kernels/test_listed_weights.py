@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from each import each
-from levels import bits_of
+from helpers.each import each
+from helpers.levels import bits_of
 
 RANKS = [8, 24, 40, 64]
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from each import each
+from helpers.each import each
+from helpers.random_examples import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from kernel_calls import calls
-from random_examples import examples
 
 SHAPES = [(1, 7), (9, 1), (33, 21), (150, 300)]
 RANKS = [1, 7, 8, 13, 33, 64, 65, 100, 130, 256]

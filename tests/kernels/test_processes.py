@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 import pytest
-from levels import AVAILABLE, WITH_OPENMP, run_python
+from helpers.levels import AVAILABLE, WITH_OPENMP, run_python
 
 pytestmark = [
     pytest.mark.compiled("plain NumPy has no kernels"),
@@ -16,7 +16,7 @@ START = """
 import os, resource, signal, sys, threading, time, warnings
 import numpy as np, scipy.sparse as sp
 import ssnmf_fast as sf
-from levels import kernels_in_use as kernels
+from helpers.levels import kernels_in_use as kernels
 warnings.simplefilter("ignore", DeprecationWarning)  # of forks beside threads
 rng = np.random.default_rng(0)
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import scipy.optimize
 import scipy.sparse as sp
-from each import each
-from levels import bits_of
+from helpers.each import each
+from helpers.levels import bits_of
 
 
 @pytest.mark.parametrize("rank", [1, 5, 20])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from each import each
+from helpers.each import each
 
 DTYPES = [np.float32, np.float64]
 SHIFTS = range(0, 64, 8)  # bytes past a cache line

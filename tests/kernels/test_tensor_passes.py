@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from each import each
+from helpers.each import each
 
 SIZES = (7, 5, 40, 3, 2, 4)
 TOLERANCE = {np.float32: 2e-5, np.float64: 1e-12}

@@ -12,7 +12,7 @@ import time
 import numpy as np
 import pytest
 import threadpoolctl
-from levels import AVAILABLE, run_python
+from helpers.levels import AVAILABLE, run_python
 from sklearn.cluster import KMeans
 
 import ssnmf_fast as sf
@@ -86,7 +86,7 @@ ENDLESS = """
 import os, signal, threading, time
 import numpy as np, scipy.sparse as sp
 import ssnmf_fast as sf
-from levels import kernels_in_use as kernels
+from helpers.levels import kernels_in_use as kernels
 signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in the background
 rng = np.random.default_rng(0)
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from each import each
+from helpers.each import each
 from sklearn.base import BaseEstimator
 
 import ssnmf_fast as sf

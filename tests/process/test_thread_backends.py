@@ -9,7 +9,7 @@ import sys
 
 import numpy as np
 import pytest
-from levels import run_python
+from helpers.levels import run_python
 
 import ssnmf_fast as sf
 
@@ -22,7 +22,7 @@ START = """
 import os, signal, threading, warnings
 import numpy as np, scipy.sparse as sp
 import ssnmf_fast as sf
-from levels import kernels_in_use as kernels
+from helpers.levels import kernels_in_use as kernels
 warnings.simplefilter("ignore", DeprecationWarning)  # of forks while threads run
 X = sp.random(2000, 800, density=0.02, format="csr", random_state=0)
 

@@ -12,7 +12,7 @@ from functools import partial
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from levels import WITH_OPENMP
+from helpers.levels import WITH_OPENMP
 
 import ssnmf_fast as sf
 

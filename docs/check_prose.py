@@ -1,6 +1,7 @@
-"""Pages, docstrings and messages are free of phrases that read as translated.
+"""Find phrases that read as translated in pages, docstrings and messages: a step of the linters.
 
-Add a pattern only if it has almost no false positives, and keep the list below 60.
+Run it as `python docs/check_prose.py`.  Add a pattern only if it has almost no false positives, and
+keep the list below 60.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import ast
 import bisect
 import itertools
 import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -118,10 +120,16 @@ def strings(path: Path) -> Iterator[Text]:
             yield Text(path, node.lineno, without_code(node.value))
 
 
-def test_no_phrase_reads_as_translated() -> None:
-    assert len(INSTEAD) <= 60
+def main() -> int:
+    """Print what is found, and what to write instead; return 1 if anything is."""
     texts = [Text(page, 1, without_code(page.read_text("utf-8"))) for page in PAGES]
     texts += [text for path in SOURCES for text in strings(path)]
-    assert len(texts) > 1000
+    if len(INSTEAD) > 60 or len(texts) <= 1000:
+        raise SystemExit(f"{len(INSTEAD)} patterns, {len(texts)} texts: expected at most 60, many")
     found = [line for text in texts for line in text.found()]
-    assert found == [], "\n".join(found)
+    print(*found, sep="\n", end="\n" if found else "")
+    return int(bool(found))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

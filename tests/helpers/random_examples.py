@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from levels import IS_REFERENCE
+from helpers.levels import IS_REFERENCE
 
 __all__ = ["ALL", "examples"]
 

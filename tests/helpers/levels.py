@@ -38,7 +38,7 @@ def bits_of(mask: Any) -> Any:
 
 def environment(**more: str) -> dict[str, str]:
     """Return the environment of a process that imports this module."""
-    paths = (str(Path(__file__).parent), os.environ.get("PYTHONPATH"))
+    paths = (str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH"))
     return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths)), **more}
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-_TESTS = Path(__file__).parent
+_TESTS = Path(__file__).parents[1]
 
 
 def need_anndata() -> Any:

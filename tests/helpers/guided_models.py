@@ -3,18 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from sklearn.datasets import load_digits
 
 import ssnmf_fast as sf
 
 QUICK = {"random_state": 0, "max_iter": 20, "tol": 0, "n_threads": 1}
-
-
-def small_digits():
-    """Return images of 4 x 4 pixels, and labels of a third."""
-    X, y = load_digits(return_X_y=True)
-    X = X[:120].reshape(-1, 4, 2, 4, 2).mean(axis=(2, 4)).reshape(-1, 16) / 16
-    return X, np.where(np.arange(120) % 3 == 0, y[:120], -1)
 
 
 def guided_models(X, y):

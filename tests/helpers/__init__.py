@@ -1,0 +1,1 @@
+"""What tests of several folders share; ``from helpers.each import each`` imports it."""
