@@ -58,12 +58,18 @@ def calls(folder: Path, size: int = 1) -> dict[str, Callable[[], Any]]:
         "factorize, dense": fit(X.toarray(), 10),
         "factorize, few samples": fit(small, 50),
         "factorize, a tenth missing": fit(X, 10, X_weights=sf.weights.missing(absent)),
+        "factorize, a tenth missing, MU": fit(
+            X, 10, X_weights=sf.weights.missing(absent), solver="mu"
+        ),
         "factorize, observed entries": fit(X, 10, X_weights=sf.weights.observed(X != 0)),
         "factorize, on disk": lambda: sf.factorize(on_disk, **random),
         "represent": lambda: sf.represent(X, A, n_threads=1),
         "represent, Kullback-Leibler": lambda: sf.represent(small, A, loss=divergence, n_threads=1),
         "randomized_svd": lambda: linalg.randomized_svd(X, 10, random_state=0, n_threads=1),
         "complete": lambda: sf.complete(low_rank, **rank, max_iter=10, random_state=0, **fixed),
+        "complete, structured": lambda: sf.complete(
+            low_rank, **rank, method="structured-sirls", max_iter=10, random_state=0, **fixed
+        ),
         "factorize_tensor": lambda: sf.factorize_tensor(tensor, **random),
         "BayesianNMF": model(sf.BayesianNMF(**random)),
         "SupervisedBayesianNMF": model(papers.SupervisedBayesianNMF(**random), labels),

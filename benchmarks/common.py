@@ -6,6 +6,7 @@ import gc
 import gzip
 import json
 import os
+import platform
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -310,3 +311,11 @@ def blas_threads(n: int | None) -> Any:
 
 def load_average() -> str:
     return f"{os.getloadavg()[0]:.2f}"
+
+
+def processor() -> str:
+    """Return the name of the processor, by Linux if it tells."""
+    told = Path("/proc/cpuinfo")
+    lines = told.read_text().splitlines() if told.exists() else []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor() or platform.machine()

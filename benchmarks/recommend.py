@@ -28,9 +28,8 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
-from common import Array, data_file, panels
+from common import Array, data_file, panels, processor
 from records import Options, Question, Record, grouped, markdown, say
-from write_page import machine
 
 import ssnmf_fast as sf
 from ssnmf_fast.metrics import ranking
@@ -201,7 +200,7 @@ def report(records: list[Record], options: Options) -> str:
     def mean(own: list[Record], key: str) -> str:
         return f"{np.mean([r[key] for r in own]):.3f}"
 
-    parts, measures = [f"{machine()['processor']}, one thread."], ("ndcg", "precision", "recall")
+    parts, measures = [f"{processor()}, one thread."], ("ndcg", "precision", "recall")
     for name, own in grouped([r for r in records if r["method"] != FOLD_IN], "data").items():
         rows = [
             [method, *(mean(r, key) for key in measures), f"{min(x['seconds'] for x in r):.2f}"]

@@ -1,52 +1,31 @@
-"""Sparse matrices whose parts do not fit together are refused, wherever a matrix is taken.
+"""Sparse matrices whose parts do not fit together are refused, and every sound layout is taken.
 
-The calls run in child processes, since a missing check would end the process.
+`random_calls.doors` tries all damages, wherever a matrix is taken.
 """
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from broken_matrices import DAMAGES, FORMATS, D, coordinates, damaged, set_coordinates
 from each import each
-from random_examples import examples
+from random_calls.arguments import D
+from random_calls.forms import (
+    DAMAGES,
+    FORMATS,
+    backwards,
+    coordinates,
+    damaged,
+    foreign,
+    misaligned,
+    read_only,
+    set_coordinates,
+    strided,
+)
 
 import ssnmf_fast as sf
 
-PROGRAM = Path(__file__).with_name("broken_matrices.py")
 FEW = {"n_components": 2, "max_iter": 5, "tol": 0, "random_state": 0, "n_threads": 1}
-
-
-SYSTEMATIC = {
-    "functions": FORMATS,
-    "estimators": ("csr", "csc", "coo"),
-    "reports": ("csr", "csc", "bsr", "coo"),
-    "files": ("csr", "csc", "bsr", "coo"),
-}
-
-
-@pytest.mark.slow
-def test_every_damage_is_refused_and_none_ends_the_process(tmp_path):
-    """One process for all cases: to import everything takes longer than they do."""
-    asked = [f"{group}:{','.join(formats)}" for group, formats in SYSTEMATIC.items()]
-    asked.append(f"random:0,0,{examples(150)}")
-    command = [sys.executable, str(PROGRAM), str(tmp_path), *asked]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
-    lines = [line.split("|", 2) for line in done.stdout.splitlines()]
-    assert done.returncode == 0, (done.returncode, lines[-1:], done.stderr[-2000:])
-    assert {case.partition(" ")[0] for case, *_ in lines} == {*SYSTEMATIC, "random"}
-    for case, name, outcome in lines:
-        kind, _, text = outcome.partition(": ")
-        if case.startswith("random "):
-            assert kind in ("ok", "ValueError", "TypeError", "MemoryError"), (case, outcome)
-            continue
-        assert kind in ("ValueError", "TypeError"), (case, name, outcome)
-        assert name in text or "inconsistent numbers of samples" in text, (case, name, outcome)
 
 
 @each("is_array", [True, False])
@@ -64,34 +43,6 @@ def test_sound_matrices_of_every_format_give_one_result(form, kind):
     expected = sf.factorize(sp.csr_array(D), **FEW)
     np.testing.assert_array_equal(sf.factorize(Z, **FEW).A, expected.A)
     np.testing.assert_array_equal(Z.toarray(), D)
-
-
-def misaligned(array):
-    """Return a copy that begins at an odd address."""
-    buffer = np.zeros(array.nbytes + 1, dtype=np.uint8)
-    copy = buffer[1:].view(array.dtype).reshape(array.shape)
-    copy[...] = array
-    return copy
-
-
-def strided(array):
-    wide = np.zeros((*array.shape[:-1], 2 * array.shape[-1]), dtype=array.dtype)
-    wide[..., ::2] = array
-    return wide[..., ::2]
-
-
-def backwards(array):
-    return np.ascontiguousarray(array[::-1])[::-1]
-
-
-def read_only(array):
-    copy = array.copy()
-    copy.flags.writeable = False
-    return copy
-
-
-def foreign(array):
-    return array.astype(array.dtype.newbyteorder(">"))
 
 
 LAYOUTS = [misaligned, strided, backwards, read_only, foreign, np.asfortranarray, np.ma.array]

@@ -58,6 +58,16 @@ class _Problem:
     def sparse_pass(self, exponent: float) -> Call:
         return self._pass("sparse_pass", exponent, self.X, (ROWS, COLUMNS))
 
+    def masked_pass(self) -> Call:
+        """Return the pass of the model over observed entries, of multiplicative updates."""
+        return self._pass("sparse_pass", 1.0, (*self.X[:2], None), (ROWS, COLUMNS))
+
+    def completion_pass(self) -> Call:
+        """Return the pass of structured sIRLS over all entries of the shrunk model."""
+        F, G, V, out = (self.factor(rows) for rows in (*DENSE, DENSE[1], DENSE[0]))
+        given = F, G, V, 0.1, 0.01, 0.5, False, 0.0, out, self.threads
+        return partial(self.kernels.mapped_product, *given)
+
     def dense_pass(self, exponent: float) -> Call:
         Z = self.rng.random(DENSE).astype(self.dtype)
         return self._pass("dense_pass", exponent, (Z, False), DENSE)
@@ -126,6 +136,8 @@ class _Problem:
 KERNELS: dict[str, Callable[[_Problem], Call]] = {
     "pass, squares": lambda p: p.sparse_pass(0.0),
     "pass, Kullback-Leibler": lambda p: p.sparse_pass(-1.0),
+    "pass over a mask": lambda p: p.masked_pass(),
+    "completion pass": lambda p: p.completion_pass(),
     "pass by panels, Kullback-Leibler": lambda p: p.panel_pass(-1.0),
     "dense pass, squares": lambda p: p.dense_pass(0.0),
     "dense pass, Kullback-Leibler": lambda p: p.dense_pass(-1.0),

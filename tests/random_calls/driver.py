@@ -1,14 +1,4 @@
-"""Random calls of functions and estimators: nothing may crash, hang or be silently wrong.
-
-    python benchmarks/run.py fuzz --cases 100000 --workers 2
-    python benchmarks/run.py fuzz --seconds 60
-    python benchmarks/run.py fuzz --seed 0 --case 1234
-
-It needs ``python -m pip install 'ssnmf-fast[test,dask]'``.  Legal calls are checked against dense
-NumPy and SciPy, and forms of labels against plain ones; illegal calls must raise ValueError or
-TypeError.  Batches run in processes of their own: a signal, or a batch that takes too long, is a
-failure of the case it was at.  The exit status is 1 if there is any failure.
-"""
+"""Judges random calls, in batches that run in processes of their own."""
 
 from __future__ import annotations
 
@@ -16,23 +6,24 @@ import functools
 import itertools
 import os
 import subprocess
+import sys
 import time
 import traceback
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-from records import Options
-from run import command
+
+from random_calls import doors, functions, same_bits
 
 BATCH = 250
 PATIENCE = 300.0  # seconds for a batch that takes a few
+OUTCOMES = ("right", "refused", "FAILED")
 
 
 def judge(seed: int, case: int) -> tuple[str, str]:
-    import random_calls
-
-    call = random_calls.make(seed, case)
+    call = functions.make(seed, case)
     touched = watch_padding()
     touched.clear()
     what = f"{call.name}{f', illegal {call.illegal}' if call.illegal else ''}"
@@ -73,26 +64,33 @@ def watch_padding() -> list[str]:
     return found
 
 
-def child(seed: int, first: int, last: int) -> None:
+# Ways to judge case number k: random calls and their bits of a seed, forms by every so many.
+WAYS = {"calls": judge, "bits": same_bits.judge, "forms": doors.judge}
+
+
+def child(way: str, seed: int, first: int, last: int) -> None:
     """Judge some cases; the number of each is printed before it begins."""
+    np.seterr(all="ignore")
     for case in range(first, last):
         print(f"case {case}", flush=True)
-        outcome, text = judge(seed, case)
+        outcome, text = WAYS[way](seed, case)
         print(f"{outcome} {text!r}", flush=True)
 
 
-def batch(seed: int, first: int, last: int) -> subprocess.Popen[str]:
-    order = command("fuzz", "--seed", seed, "--child", first, last)
+def batch(way: str, seed: int, first: int, last: int) -> subprocess.Popen[str]:
+    given = (way, "--seed", seed, "--child", first, last)
+    order = [sys.executable, "-m", "random_calls", *map(str, given)]
     # Small problems gain nothing by threads of BLAS, which would fight with those of other batches.
-    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
+    path = os.pathsep.join([str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
+    more = {"OPENBLAS_NUM_THREADS": "1", "MPLBACKEND": "Agg", "PYTHONPATH": path}
     return subprocess.Popen(
-        order, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+        order, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ | more
     )
 
 
-def finish(process: subprocess.Popen[str], seed: int, left: float) -> Counter[str]:
-    counts: Counter[str] = Counter()
-    case = ""
+def finish(process: subprocess.Popen[str], left: float) -> tuple[Counter[str], list[str]]:
+    """Return how often each outcome was, and what failed."""
+    counts, failed, case = Counter[str](), [], ""
     try:
         out, err = process.communicate(timeout=left)
     except subprocess.TimeoutExpired:
@@ -103,20 +101,19 @@ def finish(process: subprocess.Popen[str], seed: int, left: float) -> Counter[st
         if line.startswith("case "):
             case = line
         outcome, _, text = line.partition(" ")
-        if outcome not in ("right", "refused", "FAILED"):
-            continue
-        counts[outcome] += 1
-        if outcome == "FAILED":
-            print(f"seed {seed}, {case}: {text}", flush=True)
+        counts[outcome] += outcome in OUTCOMES
+        failed += [f"{case}: {text}"] * (outcome == "FAILED")
     if process.returncode:
+        failed.append(f"{case}: status {process.returncode}, {err[-500:]}")
         counts["FAILED"] += 1
-        print(f"seed {seed}, {case}: status {process.returncode}, {err[-500:]}", flush=True)
-    return counts
+    return +counts, failed
 
 
-def run(seed: int, cases: int | None, seconds: float, workers: int) -> Counter[str]:
-    """Run cases in batches, until there are enough or the time is over."""
-    counts: Counter[str] = Counter()
+def run(
+    way: str, seed: int, cases: int | None, seconds: float = np.inf, workers: int = 1
+) -> tuple[Counter[str], list[str]]:
+    """Run cases in batches, until there are enough or the time is over; print what fails."""
+    counts, every = Counter[str](), []
     begin = time.monotonic()
     starts = itertools.count(0, BATCH) if cases is None else iter(range(0, cases, BATCH))
     running: list[tuple[subprocess.Popen[str], float]] = []
@@ -126,33 +123,11 @@ def run(seed: int, cases: int | None, seconds: float, workers: int) -> Counter[s
             if first is None:
                 break
             last = first + BATCH if cases is None else min(first + BATCH, cases)
-            running.append((batch(seed, first, last), time.monotonic()))
+            running.append((batch(way, seed, first, last), time.monotonic()))
         if not running:
-            return counts
+            return counts, every
         process, started = running.pop(0)
-        counts += finish(process, seed, PATIENCE - (time.monotonic() - started))
-
-
-OPTIONS = {
-    "cases": (int, "how many (default: until the time is over)"),
-    "seconds": (float("inf"), "when to begin no more"),
-    "workers": (2, "default: %(default)s"),
-    "seed": 0,
-    "case": (int, "only this one, with its messages"),
-    "child": ([int], None),
-}
-
-
-def main(options: Options) -> int:
-    np.seterr(all="ignore")
-    if options.child:
-        child(options.seed, *options.child)
-        return 0
-    if options.case is not None:
-        print(*judge(options.seed, options.case))
-        return 0
-    if options.cases is None and options.seconds == float("inf"):
-        raise SystemExit("give --cases or --seconds")
-    counts = run(options.seed, options.cases, options.seconds, options.workers)
-    print(", ".join(f"{number} {outcome}" for outcome, number in sorted(counts.items())))
-    return int(counts["FAILED"] > 0)
+        found, failed = finish(process, PATIENCE - (time.monotonic() - started))
+        for line in failed:
+            print(f"{way}, seed {seed}, {line}", flush=True)
+        counts, every = counts + found, every + failed

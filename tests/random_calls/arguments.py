@@ -7,11 +7,17 @@ from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from broken_matrices import HALF, A, D, S, Y, y
 
 from ssnmf_fast import NMF, factorize, penalties, weights
 
 RNG = np.random.default_rng(0)
+D = np.where(RNG.random((12, 8)) < 0.5, RNG.random((12, 8)), 0.0)
+D[:, 0] = 0.5  # neither an empty row nor an empty line of blocks
+S, A = RNG.random((12, 3)), RNG.random((3, 8))
+y = np.arange(12) % 3
+Y = np.eye(3)[y]
+HALF = (RNG.random((12, 8)) < 0.5).astype(float)
+HALF[:, 0] = 1.0
 T = RNG.random((6, 5, 4))
 TIMES = np.arange("2020-01", "2021-01", dtype="datetime64[M]")
 
@@ -100,6 +106,8 @@ TRIPLETS = {
     "values": [Way(ROW, beside=PAIRS)],
     "columns": [],  # names of those of a data frame
 }
+
+FILES = ("fit", "complete", "predict", "open_csr")  # what reads one
 
 # Ways to every argument, by function or "*" for methods of estimators.
 WAYS = {
@@ -192,6 +200,7 @@ WAYS = {
     "TensorFactorization.predict": {"coords": [Way(np.array([[0, 1], [2, 3], [1, 2]]))]},
     "Completion.predict": {"rows": [Way(np.arange(3))], "columns": [Way(np.arange(3))]},
     "CsrFile.rows": {"rows": []},  # a slice
+    **{f"file of {what}": {"X": [Way(D)]} for what in FILES},
     "metrics.clustering_score": {"S": [Way(S)], "truth": ANSWERS},
     "metrics.core_consistency": {"X": [Way(T)]},
     "metrics.factor_match_score": {"A": TENSOR_START, "B": TENSOR_START},

@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import outside
 import scipy.sparse as sp
 
 import ssnmf_fast as sf
+from random_calls import outside
 from ssnmf_fast import extend
 from ssnmf_fast.penalties import L1, L2, Graph, Orthogonal, Temporal
 

@@ -1,6 +1,6 @@
 """Random calls of the public functions, legal and not, with answers checked outside the library.
 
-Case number k of a seed is always the same call.  :mod:`fuzz` and :mod:`same_bits` make them.
+Case number k of a seed is always the same call.
 """
 
 from __future__ import annotations
@@ -9,14 +9,15 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import outside
-import random_problems as draw
 import scipy.sparse as sp
-from random_models import LABEL_FORMS, MODELS, spoiled_labels
-from random_surface import SURFACE
-from random_tensors import CLUSTERS, TENSORS, spoiled_blocks, spoiled_tensor
 
 import ssnmf_fast as sf
+from random_calls import outside
+from random_calls import problems as draw
+from random_calls.doors import randomly_damaged
+from random_calls.models import LABEL_FORMS, MODELS, spoiled_labels
+from random_calls.surface import SURFACE
+from random_calls.tensors import CLUSTERS, TENSORS, spoiled_blocks, spoiled_tensor
 from ssnmf_fast.penalties import L2, Graph, Orthogonal
 
 
@@ -207,14 +208,15 @@ def measures(rng: Any) -> draw.Call:
 
 MORE = [represent, represent_more, objective, randomized_svd, complete, measures]
 # What is called, and how often: functions, estimators, forms of labels, tensors, blocks of Dask,
-# and what is spelled in two ways at the surface.
+# what is spelled in two ways at the surface, and sparse matrices that are damaged.
 GROUPS = {
     0.215: [*[factorize] * 6, *MORE],
     0.11: MODELS,
     0.05: LABEL_FORMS,
     0.1: TENSORS,
     0.025: CLUSTERS,
-    0.5: SURFACE,
+    0.47: SURFACE,
+    0.03: [randomly_damaged],
 }
 
 

@@ -1,18 +1,144 @@
-"""Forms of an array that no argument should trust, and those in which it may well arrive."""
+"""Forms of an array that no argument should trust, and those in which it may well arrive.
+
+Damaged sparse matrices have parts that do not fit together.
+"""
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import scipy.sparse as sp
-from broken_matrices import damaged
 
-DAMAGED = [
-    *((form, damage) for form in ("csr", "csc") for damage in ("falls", "far", "below 0", "end")),
-    *((form, damage) for form in ("csr", "bsr") for damage in ("short data", "short indptr")),
-    *(("coo", damage) for damage in ("far", "negative", "short data")),
-    *((form, "far") for form in ("lil", "dok")),
-    ("dia", "short"),
-]
+FORMATS = ("csr", "csc", "bsr", "coo", "lil", "dok", "dia")
+
+
+def _part(part, change):
+    """Return what puts something else in the place of a part."""
+
+    def damage(Z):
+        setattr(Z, part, change(getattr(Z, part).copy()))
+
+    return damage
+
+
+def _put(part, place, value):
+    def change(array):
+        array[place] = value
+        return array
+
+    return _part(part, change)
+
+
+def _cut(part):
+    return _part(part, lambda array: array[:-2])
+
+
+def coordinates(Z):
+    return list(Z.coords) if hasattr(Z, "coords") else [Z.row, Z.col]
+
+
+def set_coordinates(Z, pair):
+    if hasattr(Z, "coords"):
+        Z.coords = tuple(pair)
+    else:  # SciPy before 1.13
+        Z.row, Z.col = pair
+
+
+def _coordinate(side, value):
+    def change(Z):
+        pair = coordinates(Z)
+        pair[side] = pair[side].copy()
+        pair[side][1] = value
+        set_coordinates(Z, pair)
+
+    return change
+
+
+def _shape(Z):
+    Z._shape = (Z.shape[0] // 2, Z.shape[1] // 2)
+
+
+def _key(key):
+    def change(Z):
+        dict.__setitem__(getattr(Z, "_dict", Z), key, 1.0)
+
+    return change
+
+
+COMPRESSED = {
+    "far": _put("indices", 3, 10**6),
+    "near": _put("indices", 3, 12),
+    "negative": _put("indices", 3, -1),
+    "far below": _put("indices", 3, -(10**6)),
+    "end": _put("indptr", -1, 10**6),
+    "begin": _put("indptr", 0, 2),
+    "below 0": _put("indptr", 0, -5),
+    "falls": _put("indptr", 1, 10**6),
+    "short indptr": _cut("indptr"),
+    "short indices": _cut("indices"),
+    "short data": _cut("data"),
+    "real": _part("indices", lambda array: array.astype(float)),
+    "shape": _shape,
+}
+DAMAGES = {
+    "csr": COMPRESSED,
+    "csc": COMPRESSED,
+    "bsr": COMPRESSED,
+    "coo": {
+        "far": _coordinate(0, 10**6),
+        "near": _coordinate(1, 12),
+        "negative": _coordinate(0, -1),
+        "short data": _cut("data"),
+        "shape": _shape,
+    },
+    "lil": {
+        "far": _put("rows", 2, [10**6]),
+        "negative": _put("rows", 2, [-1]),
+        "longer": _put("data", 2, [1.0] * 1000),
+        "none": _put("rows", 2, None),
+    },
+    "dok": {"far": _key((10**6, 0)), "negative": _key((0, -3)), "short": _key((1,))},
+    "dia": {"short": _cut("offsets"), "short data": _cut("data")},
+}
+
+
+def damaged(base, form, damage, is_array=True):
+    """Return a dense matrix in a format, with a damage."""
+    Z = getattr(sp, f"{form}_{'array' if is_array else 'matrix'}")(base)
+    DAMAGES[form][damage](Z)
+    return Z
+
+
+def randomly_damaged(Z, chance):
+    """Change a part of a matrix at random; say how."""
+    names = ("data", "indptr", "indices", "offsets", "rows")
+    part = str(chance.choice([name for name in names if hasattr(Z, name)] or ["_shape"]))
+    how = str(chance.choice(["value", "longer", "shorter", "type", "shape", "order"]))
+    extreme = [-1, -(2**31), 2**31 - 1, 10**6, 0, 7, 8, 11, 12, 13, int(chance.integers(-99, 99))]
+    value = extreme[chance.integers(len(extreme))]
+    kinds = [">i4", ">f8", np.int8, np.uint64, np.float32, np.int64, bool, complex, object]
+    kind, first = kinds[chance.integers(len(kinds))], int(chance.integers(8))
+    changes = {
+        "value": lambda array: _put(part, first % len(array), value)(Z),
+        "longer": lambda array: setattr(Z, part, np.concatenate([array, array[: 1 + first % 3]])),
+        "shorter": lambda array: setattr(Z, part, array[: first * len(array) // 8]),
+        "type": lambda array: setattr(Z, part, array.astype(kind)),
+        "order": lambda array: setattr(Z, part, array[:: (-1, 2)[first % 2]]),
+        "shape": lambda array: setattr(Z, "_shape", tuple(chance.integers(0, 20, 2).tolist())),
+    }
+    try:
+        if Z.format == "coo" and how in ("value", "order"):
+            _coordinate(first % 2, value)(Z)
+        elif Z.format == "dok":
+            _key((value, first - 3))(Z)
+        elif Z.format == "lil" and how == "value":
+            _put("rows", first % len(Z.rows), [value])(Z)
+        else:
+            changes[how](getattr(Z, part))
+    except Exception as error:  # some parts cannot be set so
+        return f"{part} {how} refused ({type(error).__name__})"
+    return f"{part} {how}"
 
 
 def misaligned(B):
@@ -32,6 +158,14 @@ def read_only(B):
     copy = B.copy()
     copy.flags.writeable = False
     return copy
+
+
+def backwards(B):
+    return np.ascontiguousarray(B[::-1])[::-1]
+
+
+def foreign(B):
+    return B.astype(B.dtype.newbyteorder(">"))
 
 
 def framed(change=lambda table: table):
@@ -62,9 +196,9 @@ LEGAL = {
     "objects": lambda B: B.astype(object),
     "strided": strided,
     "misaligned": misaligned,
-    "backwards": lambda B: np.ascontiguousarray(B[::-1])[::-1],
+    "backwards": backwards,
     "read-only": read_only,
-    "big-endian": lambda B: B.astype(B.dtype.newbyteorder(">")),
+    "big-endian": foreign,
     "Fortran": np.asfortranarray,
     "without a mask": np.ma.array,
     "list": lambda B: B.tolist(),
@@ -143,9 +277,11 @@ SPARSE = {
     "masked coo": lambda B: _masked(sp.coo_array(B)),
     "empty dok": lambda B: sp.dok_array(B.shape),
     "csr without rows": lambda B: sp.csr_array((0, B.shape[1])),
-    **{
-        f"{form} {damage}": lambda B, f=form, d=damage: damaged(B, f, d) for form, damage in DAMAGED
-    },
+}
+DAMAGED = {
+    f"{form} {damage}": lambda B, f=form, d=damage: damaged(B, f, d)
+    for form in FORMATS
+    for damage in DAMAGES[form]
 }
 
 
@@ -185,19 +321,21 @@ TENSORS = {
 }
 
 
-def forms(B):
-    """Return every form of a base by name."""
-    every = LEGAL | ODD
-    if B.ndim == 2:
-        every |= SPARSE
-    if B.ndim >= 2:
-        every |= TENSORS
-    return every
+ALIKE = frozenset(LEGAL)  # of which the result is that of the base
+BROKEN = frozenset(DAMAGED)  # which are refused
+EVERY = LEGAL | ODD | SPARSE | TENSORS | DAMAGED
+
+
+@cache
+def names(n_modes):
+    """Return the names of the forms of a base with so many modes."""
+    matrix = [*SPARSE, *DAMAGED] if n_modes == 2 else []
+    return [*LEGAL, *ODD, *matrix, *(TENSORS if n_modes >= 2 else [])]
 
 
 def made(name, B):
     """Return a form of a base; None if there is none of this one."""
     try:
-        return (forms(B)[name](B),)
+        return (EVERY[name](B),)
     except (TypeError, ValueError, IndexError):
         return None

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import outside
-import random_problems as draw
 import scipy.sparse as sp
 from scipy.linalg import khatri_rao
 
 import ssnmf_fast as sf
+from random_calls import outside
+from random_calls import problems as draw
 
 
 @dataclass

@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import outside
 import pandas as pd
-import random_problems as draw
 import scipy.sparse as sp
 
 import ssnmf_fast as sf
+from random_calls import outside
+from random_calls import problems as draw
 from ssnmf_fast import estimators
 
 

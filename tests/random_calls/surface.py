@@ -18,11 +18,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import random_problems as draw
 from sklearn.decomposition import NMF
 from sklearn.metrics import get_scorer
 
 import ssnmf_fast as sf
+from random_calls import problems as draw
 from ssnmf_fast import cli, extend
 from ssnmf_fast.sklearn import NMF as OurNMF
 
