@@ -92,6 +92,32 @@ def test_weights_of_a_fold_come_from_the_others():
     assert not np.allclose(before[folds == 1], after[folds == 1])
 
 
+# ------------------------------------------------------------------------------------- labels
+
+
+def test_labels_of_labeled_samples_are_those_of_indicators_of_all():
+    rng = np.random.default_rng(0)
+    n, rows = 40, np.sort(rng.permutation(40)[:12])
+    indicators, weights = np.zeros((n, 3)), np.zeros((n, 1))
+    indicators[rows], weights[rows] = np.eye(3)[rng.integers(3, size=12)], rng.random((12, 1))
+    of_samples = rng.random(n)
+    truth = _committee.Truth(indicators[rows], weights[rows], False, of_samples[rows])
+    labels = _committee.TrainingLabels(rows, truth, n, of_samples)
+    chosen = rng.random(n) < 0.6
+    more = np.flatnonzero(~labels.known & chosen)
+    taught = labels.only(chosen).with_labels(more, np.eye(3)[more % 3], np.full((len(more), 1), 2))
+    indicators[~chosen], weights[~chosen] = 0, 0
+    indicators[more], weights[more] = np.eye(3)[more % 3], 2
+    for found, seen in ((taught, slice(None)), (taught.part(chosen), chosen)):
+        assert np.array_equal(found.of_all.members, indicators[seen])
+        assert np.array_equal(found.indicators().toarray(), indicators[seen])
+        assert np.array_equal(found.of_all.entry_weights, weights[seen])
+        assert np.array_equal(found.weight, of_samples[seen])
+        assert np.array_equal(found.truth.weight, found.weight[found.rows])
+        of_class = of_samples @ indicators
+        np.testing.assert_allclose(found.prior(), of_class / of_class.sum())
+
+
 # ------------------------------------------------------------------------------------- accuracy
 
 

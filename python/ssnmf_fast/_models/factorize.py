@@ -153,7 +153,8 @@ def factorize(
     ----------
     .. [1] J. Haddock et al., "Semi-supervised NMF models for topic modeling in learning tasks",
        2020, Algorithms 1-3.
-    .. [2] K. MacMillan, J. D. Wilson, "Topic supervised non-negative matrix factorization", 2017.
+    .. [2] K. MacMillan, J. D. Wilson, "Topic supervised non-negative matrix factorization", 2017,
+       eq. 2.
     .. [3] J. Vendrow et al., "On a guided nonnegative matrix factorization", 2021.
 
     Examples

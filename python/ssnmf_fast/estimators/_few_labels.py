@@ -119,7 +119,8 @@ class FewLabelsClassifier(ReadoutPredictions):
 
     References
     ----------
-    .. [1] K. MacMillan, J. D. Wilson, "Topic supervised non-negative matrix factorization", 2017.
+    .. [1] K. MacMillan, J. D. Wilson, "Topic supervised non-negative matrix factorization", 2017,
+       eq. 2.
     .. [2] K. Azizzadenesheli, A. Liu, F. Yang, A. Anandkumar, "Regularized learning for domain
        adaptation under label shifts", 2019.
 

@@ -251,7 +251,8 @@ class SeededTopics(NamedTopics):
     ----------
     .. [1] K. Nigam, A. McCallum, S. Thrun, T. Mitchell, "Text classification from labeled and
        unlabeled documents using EM", 2000.
-    .. [2] K. MacMillan, J. D. Wilson, "Topic supervised non-negative matrix factorization", 2017.
+    .. [2] K. MacMillan, J. D. Wilson, "Topic supervised non-negative matrix factorization", 2017,
+       eq. 2.
 
     Examples
     --------

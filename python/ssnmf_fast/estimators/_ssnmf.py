@@ -130,8 +130,9 @@ class SSNMFClassifier(ReadoutPredictions, SupervisedBase):
     References
     ----------
     .. [1] J. Haddock et al., "Semi-supervised NMF models for topic modeling in learning tasks",
-       2020.
-    .. [2] K. MacMillan, J. D. Wilson, "Topic supervised non-negative matrix factorization", 2017.
+       2020, Algorithms 1-3.
+    .. [2] K. MacMillan, J. D. Wilson, "Topic supervised non-negative matrix factorization", 2017,
+       eq. 2.
 
     Examples
     --------
@@ -307,7 +308,7 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):
     References
     ----------
     .. [1] J. Haddock et al., "Semi-supervised NMF models for topic modeling in learning tasks",
-       2020.
+       2020, Algorithms 1-3.
 
     Examples
     --------
