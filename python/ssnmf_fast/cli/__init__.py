@@ -16,9 +16,8 @@ from pathlib import Path
 from typing import Any, TextIO, cast
 
 from .._common.optional import MissingPackageError
-from ._outputs import for_json
+from ._options import STANDARD, UsageError, for_json
 from ._parser import build_parser
-from ._read import STANDARD, UsageError
 
 __all__ = ["main"]
 

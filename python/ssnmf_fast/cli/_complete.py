@@ -32,18 +32,9 @@ from ..completion._noisy import Biases, ranks
 from ..completion._result import Completion
 from ..plotting import singular_values
 from ..report import Report
+from ._options import UsageError, refuse, warn
 from ._outputs import MODEL_NAME, default_out, new_files, refuse_replacing, results_folder
-from ._read import (
-    MATRIX_HINT,
-    Source,
-    UsageError,
-    delimiter_hint,
-    find_source,
-    load_matrix,
-    read_parts,
-    refuse,
-    warn,
-)
+from ._read import MATRIX_HINT, Source, delimiter_hint, find_source, load_matrix, read_parts
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -24,6 +24,7 @@ from ..report.evaluation import REGRESSION, SVC, explain_no_estimate, format_sco
 from ..report.shares import ClassShare
 from ..selection import RankChoice
 from ._models import Fitted, measure
+from ._options import warn
 from ._outputs import (
     METRICS_NAME,
     MODEL_NAME,
@@ -35,7 +36,6 @@ from ._outputs import (
     make_predictions,
     make_table,
 )
-from ._read import warn
 
 _TOPICS, _SHARES, _EXAMPLES = "topics.csv", "topic_classes.csv", "topic_examples.csv"
 _PREDICTIONS, _REPRESENTATION = "predictions.csv", "representation.npy"

@@ -25,8 +25,9 @@ from ..report import Report
 from ..report.evaluation import explain_no_estimate
 from ..selection import RankChoice, choose_rank
 from ._findings import CURVE, FILES, curve_of, print_report, write_all
-from ._labels import SAMPLE, columns_to_fill, find_label_columns, parse_labels, read_labels_of
+from ._labels import SAMPLE, columns_to_fill, label_columns, parse_labels, read_labels_of
 from ._models import Data, Fitted, Model, check_labels, choose_model
+from ._options import UsageError, changed, for_json, refuse, warn
 from ._outputs import (
     METRICS_NAME,
     SEPARATOR,
@@ -34,7 +35,6 @@ from ._outputs import (
     Output,
     Results,
     default_out,
-    for_json,
     make_table,
     refuse_replacing,
     results_folder,
@@ -42,14 +42,11 @@ from ._outputs import (
 from ._read import (
     Source,
     Table,
-    UsageError,
     find_source,
     keeping_warnings,
     read_matrix,
     read_table,
     read_values,
-    refuse,
-    warn,
 )
 from ._text import find_ids, find_text_column, fit_vectorizer, read_texts
 
@@ -59,13 +56,12 @@ _OF_TABLES = {
     *("token_pattern", "keep_markup"),
 }
 _MOST_GROUPS = 100  # of --by; with more it is a column of ids or texts
-_NOT_SETTINGS = {"run", "defaults", "out", "terms", "json", "quiet", "debug", "safe_csv"}
+_NOT_SETTINGS = {"run", "given", "config", "out", "terms", "json", "quiet", "debug", "safe_csv"}
 
 
 def run(options: Namespace, data: Data | None = None) -> dict[str, Any]:
     """Read the data, fit a model, write all results, and print a summary."""
-    given = {name for name, value in vars(options).items() if value != options.defaults.get(name)}
-    model, inputs = choose_model(options), [] if data is not None else list_inputs(options)
+    (model, options), inputs = choose_model(options), [] if data else list_inputs(options)
     if options.labels is None:
         refuse(options, ("unlabeled", "more_labels"), "is for labels; give --labels too")
     if not model.guided:
@@ -73,7 +69,7 @@ def run(options: Namespace, data: Data | None = None) -> dict[str, Any]:
     with results_folder(options, "fit", FILES, inputs) as out, keeping_warnings() as told:
         data = read_data(options) if data is None else data
         check_labels(model, data.labels, options)
-        fitted = replace(train(model, data, options), told=told, given=given)
+        fitted = replace(train(model, data, options), told=told, given=options.given)
         report = write_all(fitted, out, options)
     choice = getattr(fitted.model, "rank_choice_", None)
     if choice is not None and choice.high > 1:  # otherwise there is a warning
@@ -105,8 +101,7 @@ def read_data(options: Namespace) -> Data:
 
 
 def _read_text(table: Table, options: Namespace) -> Data:
-    find_label_columns(table, options)
-    taken = *(options.labels or ()), options.time, *(options.by or ())
+    taken = *label_columns(table, options), options.time, *(options.by or ())
     others = [name for name in table.frame if name not in taken]
     table.refuse_numbers(others if options.text is None else [options.text])
     column = find_text_column(table, options.text, *taken)
@@ -124,7 +119,7 @@ def _read_guides(options: Namespace, data: Table | Source, n_samples: int) -> di
     """Return the labels, groups and times of the samples."""
     labels = read_labels_of(options, data, n_samples)
     groups = {name: _read_groups(name, data, n_samples) for name in options.by or ()}
-    known = {"labels": labels, "groups": groups}
+    known: dict[str, Any] = {"labels": labels, "groups": groups}
     if options.time is None:
         return known
     values = read_values(options.time, data, n_samples)
@@ -133,12 +128,13 @@ def _read_guides(options: Namespace, data: Table | Source, n_samples: int) -> di
         if options.time_format is not None:
             values = [one and datetime.strptime(str(one), options.time_format) for one in values]
         times = read_times(values, options.time if is_column else "date")
-        options.freq = options.freq or choose_freq(times.values)
+        freq = options.freq or choose_freq(times.values)
         # Fails now, not after the fit.
-        slices = cut(times.values, options.freq, "dates", least=1 + (options.model == "dynamic"))
+        slices = cut(times.values, freq, "dates", least=1 + (options.model == "dynamic"))
+        known["freq"] = freq
         if len(slices.starts) > 1:
             return known | {"times": times}
-        one = f"all dates are in one slice ({options.freq}), which begins at {slices.starts[0]}"
+        one = f"all dates are in one slice ({freq}), which begins at {slices.starts[0]}"
         warn(f"{one}: topics over time are left out")
         return known
     except (TypeError, ValueError) as error:
@@ -164,9 +160,12 @@ def train(model: Model, data: Data, options: Namespace) -> Fitted:
         held_out = data.labels.hold_out(options.test_size, options.seed)
         visible = data.labels.without(held_out)
         y = model.targets(visible)
-    if options.dtype is None:
-        texts = data.vectorizer is not None
-        options.dtype = _OF_TEXTS if texts else float_dtype(data.X.dtype, "X").name
+    of_data = _OF_TEXTS if data.vectorizer is not None else float_dtype(data.X.dtype, "X").name
+    decided: dict[str, Any] = {"dtype": options.dtype or of_data, "freq": data.freq or options.freq}
+    decided["labels"] = (
+        options.labels if data.labels is None else data.labels.columns or options.labels
+    )
+    options = changed(options, **decided)
     begin = time.perf_counter()
     label = "validation, then fit" if model.validates else "fit"  # the bar moves only in the fit
     with closing(ProgressBar(options.max_iter, label)) as bar, warnings.catch_warnings():
@@ -186,7 +185,6 @@ def train(model: Model, data: Data, options: Namespace) -> Fitted:
         model=estimator,
         held_out=held_out,
         guided=model.guided,
-        freq=options.freq,
         target=options.target_accuracy,
         seconds=time.perf_counter() - begin,
         settings=_list_settings(estimator, data, options),
@@ -249,16 +247,17 @@ _DIGITS = 3  # of a probability that a person reads
 def run_suggest(options: Namespace) -> dict[str, Any]:
     if not options.labels:
         raise UsageError("suggest needs --labels, the column with the known labels")
-    options.out = options.out or default_out(options.data, "-to-label.csv")
-    out = Output(options)
+    name = options.out or default_out(options.data, "-to-label.csv")
+    out = Output(changed(options, out=name))
     if out.path is not None:
         refuse_replacing(out.path, list_inputs(options))
         if out.path.exists():
             raise UsageError(f"--out: {out} exists, and may hold labels; name another file")
-    model = choose_model(options)
+    model, options = choose_model(options)
     data = read_data(options)
-    labels, empty = data.labels, columns_to_fill(options.labels)
+    labels = data.labels
     assert labels is not None
+    empty = columns_to_fill(labels.columns)
     check_labels(model, labels, options)
     codable = ~labels.known & (np.array(data.reasons) == "")
     rest = np.setdiff1d(np.flatnonzero(codable), [*labels.passed_over])
@@ -330,9 +329,9 @@ _PARAMETERS |= {"seed": "random_state", "threads": "n_threads"}
 
 
 def run_choose_rank(options: Namespace) -> dict[str, Any]:
-    if options.criterion is None:
-        options.criterion = "words" if find_source(options).is_table else "held-out"
-    criterion = options.criterion
+    by_default = "words" if find_source(options).is_table else "held-out"
+    criterion = options.criterion or by_default
+    options = changed(options, criterion=criterion)
     unused = [name for name in _UNUSED.get(criterion, ()) if name not in _HAVE_DEFAULTS]
     advice = "leave it out, or compare by --criterion held-out"
     refuse(options, unused, f"is not used by --criterion {criterion}; {advice}")

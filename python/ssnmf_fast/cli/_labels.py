@@ -23,17 +23,16 @@ from .._common.text import as_first_given, nfc, short
 from .._data.arrays import is_missing
 from .._labels import doubts, indicator_matrix, label_key, parse_list
 from .._persist.texts import strip_markup
+from ._options import SEEDS_EXAMPLE, UsageError, changed, warn
 from ._read import (
     Source,
     Table,
-    UsageError,
     encoding_of,
     find_source,
     open_text,
     read_table,
     read_values,
     reporting,
-    warn,
 )
 from ._text import find_ids, find_text_column
 
@@ -66,6 +65,7 @@ class SampleLabels:
     each: tuple[Names, ...]
     several: bool
     passed_over: frozenset[int] = frozenset()
+    columns: Sequence[str] = ()  # or files, that hold them
 
     @property
     def known(self) -> Mask:
@@ -123,25 +123,24 @@ def read_labels_of(options: Namespace, data: Table | Source, n_samples: int) -> 
     """Return the labels that the options name, from a table or from a file."""
     if not options.labels:
         return None
-    find_label_columns(data, options)
-    things = "samples, empty for an unlabeled one"
-    columns = [read_values(name, data, n_samples, things, lists=True) for name in options.labels]
+    names, things = label_columns(data, options), "samples, empty for an unlabeled one"
+    columns = [read_values(name, data, n_samples, things, lists=True) for name in names]
     values = _join_columns(columns, options.label_separator)
     passed_over: set[int] = set()
     if options.more_labels:
-        values, passed_over = _add_more_labels(values, data, options)
+        values, passed_over = _add_more_labels(values, data, changed(options, labels=names))
     labels = parse_labels(values, options.label_separator, options.unlabeled or ())
-    return replace(labels, passed_over=frozenset(passed_over))
+    return replace(labels, passed_over=frozenset(passed_over), columns=names)
 
 
-def find_label_columns(data: Table | Source, options: Namespace) -> None:
-    """Replace texts such as "code1,code2" in --labels, unless they are columns, by two columns."""
+def label_columns(data: Table | Source, options: Namespace) -> list[str]:
+    """Return the columns of --labels: a text such as "code1,code2" is two, unless it is one."""
     columns = data.frame.columns if isinstance(data, Table) else options.labels
     split = (
         [name] if name in columns or os.path.isfile(name) else map(str.strip, name.split(","))
         for name in options.labels or ()
     )
-    options.labels = [*dict.fromkeys(filter(None, chain.from_iterable(split)))] or options.labels
+    return [*dict.fromkeys(filter(None, chain.from_iterable(split)))] or options.labels or []
 
 
 def _join_columns(columns: Sequence[list[Any]], separator: str | None) -> list[Any]:
@@ -181,7 +180,7 @@ def warn_of_labels(labels: SampleLabels, options: Namespace) -> None:
 
     A column that is surely wrong raises UsageError, as a fit with that many classes takes minutes.
     """
-    option = " and ".join(map(repr, options.labels))
+    option = " and ".join(map(repr, labels.columns))
     occurs = Counter(name for names in labels.each for name in names)
     alone = sum(all(occurs[name] == 1 for name in names) for names in labels.each if names)
     count = int(labels.known.sum())
@@ -204,7 +203,7 @@ def warn_of_labels(labels: SampleLabels, options: Namespace) -> None:
         warn(f"{who} {wrong}; {_ADVICE[kind].format(mark)}")
 
 
-def columns_to_fill(labels: list[str]) -> list[str]:
+def columns_to_fill(labels: Sequence[str]) -> list[str]:
     """Return the columns to fill in in tables of `suggest`, for the values of --labels."""
     return [*dict.fromkeys(_COLUMN if os.path.isfile(name) else name for name in labels)]
 
@@ -301,9 +300,6 @@ def _match_samples(
         found.append([find(name, *pair) for pair in zip(given, written, strict=True)])
     ways = zip(*found, strict=True)
     return [next((one for one in way if isinstance(one, int)), way[0]) for way in ways]
-
-
-SEEDS_EXAMPLE = '{"space": ["orbit", "nasa"], "sport": {"game": 2, "team": 1}}'
 
 
 def read_seeds(name: str, encoding: str) -> dict[str, Any]:

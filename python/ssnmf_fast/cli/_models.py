@@ -24,8 +24,10 @@ from .._data.times import Times
 from .._topics import amounts, topic_shares
 from ..report.evaluation import NONE_SURE, Evaluation, Measure, Score, evaluate, name_classes
 from ..report.shares import ClassShare, shares_of_classes
+from ._commands import MODELS as NAMED
 from ._labels import Mask, SampleLabels, read_seeds, warn_of_labels
-from ._read import UsageError, find_source, refuse, warn
+from ._options import UsageError, changed, refuse, warn
+from ._read import find_source
 from ._text import Vectorizer
 
 _EMPTY, _UNKNOWN = "empty text", "no known word"
@@ -43,6 +45,7 @@ class Data:
     texts: list[str] | None = None  # from which the vectorizer made X
     ids: Ids | None = None
     times: Times | None = None
+    freq: str | int | None = None  # length of the slices of time
     groups: dict[str, list[str]] = field(default_factory=dict)  # of the samples, by column
     image_shape: tuple[int, int] | None = None
 
@@ -88,7 +91,6 @@ class Fitted(Data):
     guided: bool = True
     seconds: float = 0.0
     settings: Sequence[tuple[str, str]] = ()
-    freq: str | int = "month"
     told: Sequence[str] = ()  # warnings of reading and fitting
     given: Collection[str] = ()  # settings that are not defaults
     target: float | None = None  # accuracy of the predictions that nobody checks
@@ -100,7 +102,12 @@ class Fitted(Data):
         if self.times is None:
             return None
         by = None if self.labels is None else self.labels.single_or_indicators()
-        more: Any = {"freq": self.freq, "feature_names": self.terms, "by": by, "unlabeled": None}
+        more: Any = {
+            "freq": self.freq or "month",
+            "feature_names": self.terms,
+            "by": by,
+            "unlabeled": None,
+        }
         over = estimators.topics_over_time(self.model, self.X, self.times.values, **more)
         return replace(over, prevalence=getattr(self.model, "prevalence_", over.prevalence))
 
@@ -315,53 +322,39 @@ def measure(fitted: Fitted) -> list[Measure]:
     return [measures[key] for key in values]
 
 
-# Options that some models take but their estimators do not, and parameters of other names.
-_OF_COMMAND = ("free_topics", "label_separator", "seeds", "test_size")
-_NEEDED = {"time": ", the column of the dates", "seeds": ", a file with words of topics"}
+# Options that are not parameters, by the parameter of models that take them; and other names.
+_OF_PARAMETER = {"free_topics": "n_free_topics", "seeds": "seeds", "test_size": "unlabeled"}
 _RENAMED = {"svm_c": "C", "s_shape": "S_shape"}
-_REFUSED = {"ssnmf": "auto", "nmf-alpha": math.inf}  # weights of labels for other models only
+_OPTIONS = (
+    *("loss", "supervision_loss", "supervision_weight", "self_training", "class_prior", "readout"),
+    *("freq", "method", "documents_per_slice", "labeled_weight", "svm_c", "s_shape", "rate_shape"),
+)
+_NOT_OF_LABELS = ("cnmf", "seeded", "supervised-vbnmf")  # guided, by one label per sample
+_NEEDED = {"time": ", the column of the dates", "seeds": ", a file with words of topics"}
 _TEST_SIZE = 0.2
-# By name: the class, its options that not all models have, and a description.
-_MODELS = """
-few-labels FewLabelsClassifier: loss self_training class_prior label_separator test_size
-    classifier for few or many labels: several methods, weighted by cross-validation
-ssnmf SSNMFClassifier: loss supervision_loss supervision_weight readout label_separator test_size
-    the classifier of the papers, with a given rank and weight of the labels
-nmf NMF: loss
-    topics without labels
-ts-nmf TopicSupervisedNMF: loss labeled_weight free_topics label_separator test_size
-    one topic per label; labeled texts have only the topics of their labels
-seeded SeededTopics: loss seeds free_topics test_size
-    topics and classes from a few seed words each, without labels
-nmf-alpha MarginNMF: loss supervision_weight svm_c label_separator test_size
-    topics that keep classes separable for a support vector machine
-cnmf ConstrainedNMF: loss test_size
-    labeled samples of a class share their topics exactly
-dynamic DynamicTopics: freq method documents_per_slice loss
-    topics of dated texts and their prevalence over time
-vbnmf BayesianNMF: s_shape
-    Bayesian topics without labels
-supervised-vbnmf SupervisedBayesianNMF: rate_shape test_size
-    Bayesian topics; each class uses a few of them
-"""
 
 
 class Model:
     """A model of the command: its options, and how to build its estimator."""
 
-    def __init__(self, name: str, estimator: str, about: str, options: str) -> None:
-        self.name, self.about, self.options = name, about, options.split()
-        self.estimator = getattr(estimators, estimator)
+    def __init__(self, name: str, estimator: str) -> None:
+        self.name, self.estimator = name, getattr(estimators, estimator)
+        known = signature(self.estimator).parameters
+        named = {one: _RENAMED.get(one, one) for one in (*_OPTIONS, "max_iter", "tol")}
+        self.parameters = {one: new for one, new in named.items() if new in known}
+        self.options = {*self.parameters} - {"max_iter", "tol"}
+        self.options |= {one for one, new in _OF_PARAMETER.items() if new in known}
         self.guided = "test_size" in self.options  # is it fitted to labels?
+        if self.guided and name not in _NOT_OF_LABELS:
+            self.options.add("label_separator")
         self.dated = "freq" in self.options  # or to times?
         self.names_topics = "free_topics" in self.options  # has every label a topic?
         # Does the fit estimate the accuracy, and has each class its topic?
         self.validates = "self_training" in self.options
         # Does the estimator choose the number of topics of texts?
-        rank = signature(self.estimator).parameters.get("n_components")
-        self.chooses_rank = rank is not None and "auto" in str(rank.annotation)
-        own = [option for option in self.options if option not in _OF_COMMAND] + ["max_iter", "tol"]
-        self.parameters = {option: _RENAMED.get(option, option) for option in own}
+        self.chooses_rank = "auto" in str(getattr(known.get("n_components"), "annotation", ""))
+        weight = str(getattr(known.get("supervision_weight"), "annotation", ""))
+        self.refused = "auto" if weight and "auto" not in weight else math.inf  # as that weight
 
     def targets(self, labels: SampleLabels) -> Array:
         """Return what fit takes as y."""
@@ -396,18 +389,15 @@ class Model:
         return self.estimator(dtype=options.dtype, callback=callback, **params)
 
 
-MODELS = {
-    name: Model(name, estimator, about, options)
-    for name, estimator, options, about in re.findall(r"(\S+) (\S+): (.+)\n    (.+)", _MODELS)
-}
+MODELS = {name: Model(name, estimator) for name, (estimator, _) in NAMED.items()}
 
 
 def users_of(option: str) -> str:
-    return ", ".join(model.name for model in MODELS.values() if option in model.options)
+    return ", ".join(name for name, model in MODELS.items() if option in model.options)
 
 
-def choose_model(options: Namespace) -> Model:
-    """Return the model of the options, or the default; check its options, and set defaults."""
+def choose_model(options: Namespace) -> tuple[Model, Namespace]:
+    """Return the model of the options, or the default, and checked options with its defaults."""
     seeded = options.model is None and options.seeds is not None
     default = "seeded" if seeded else "few-labels" if options.labels else "nmf"
     model = MODELS[options.model or default]
@@ -421,23 +411,23 @@ def choose_model(options: Namespace) -> Model:
             if name == "time" and of_time is not None and not model.dated:
                 who = f"--{of_time.replace('_', '-')}"
             raise UsageError(f"{who} needs --{name}{hint}")
-    for name in dict.fromkeys(name for other in MODELS.values() for name in other.options):
-        if name not in (*model.options, "freq"):
+    for name in (*_OPTIONS, *_OF_PARAMETER, "label_separator"):
+        if name not in model.options | {"freq"}:
             who = f"--model {model.name} (only by {users_of(name)})"
             refuse(options, (name,), f"is not used by {who}")
     if options.method not in (None, "auto", "tied", "tensor"):
         of_methods = "is only used with --method auto, tied and tensor"
         refuse(options, ("documents_per_slice",), of_methods)
-    options.model = model.name
-    defaults = model.estimator().get_params()
-    for name, parameter in model.parameters.items():
-        if getattr(options, name) is None and name != "freq":  # which follows from the data
-            setattr(options, name, defaults[parameter])
-    if options.test_size is None and model.guided:
+    params = model.estimator().get_params()
+    values = {name: params[parameter] for name, parameter in model.parameters.items()}
+    values.pop("freq", None)  # follows from the data
+    if model.guided:
         # Validation within the fit estimates the accuracy, and no label is lost for it.
-        options.test_size = 0.0 if model.validates else _TEST_SIZE
+        values["test_size"] = 0.0 if model.validates else _TEST_SIZE
     if options.rank is None and model.chooses_rank and find_source(options).is_table:
-        options.rank = "auto"
+        values["rank"] = "auto"
+    values = {name: value for name, value in values.items() if getattr(options, name) is None}
+    options = changed(options, **values, model=model.name)
     rank, weight, wrong = options.rank, options.supervision_weight, None
     if rank is None and not (model.names_topics or model.validates):
         wrong = "needs --rank, the number of topics; few-labels has topics for each class"
@@ -446,13 +436,13 @@ def choose_model(options: Namespace) -> Model:
     elif rank == "auto" and not model.chooses_rank:
         wrong = "takes no --rank auto: give the number of topics"
         wrong += ", or leave --rank out" if model.names_topics else ""
-    elif weight is not None and weight == _REFUSED.get(model.name):
+    elif weight is not None and weight == model.refused:
         wrong = f"takes no --supervision-weight {weight}"
     if wrong is not None:
         raise UsageError(f"--model {model.name} {wrong}")
     if rank is not None and options.free_topics is not None:
         raise UsageError("--rank and --free-topics both set the number of topics; give one")
-    return model
+    return model, options
 
 
 def check_labels(model: Model, labels: SampleLabels | None, options: Namespace) -> None:

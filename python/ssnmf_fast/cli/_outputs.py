@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import math
 import os
 import signal
 import sys
@@ -23,16 +22,16 @@ from .._common.arrays import Array
 from .._common.optional import PLOT_HINT, MissingPackageError
 from .._common.replacement import Replacement
 from .._common.text import shorten, sort_naturally
+from .._config import show_config
 from ..report import Drawing, Report, png, read, render, to_json
 from ._labels import SAMPLE
 from ._models import Fitted, Ids
-from ._read import STANDARD, UsageError, warn
+from ._options import KINDS, STANDARD, UsageError, for_json, warn
 
 MODEL_NAME, METRICS_NAME, PAGE_NAME = "model.npz", "metrics.json", "report.html"
 CONTENT_NAME = "page.json"  # what the page shows
 SUMMARIES = (METRICS_NAME, "report.json")  # one lists the files of a folder
 _OURS = "-ssnmf-fast"  # ending of the default of --out
-KINDS = ("csv", "jsonl")
 _OF_FILES = "utf-8-sig"  # of csv; the byte order mark tells spreadsheet programs that it is UTF-8
 _ESCAPED = "backslashreplace"  # such as a byte of a file name that is no text
 SEPARATOR = ";"  # between the labels of a sample, unless another is given
@@ -163,6 +162,11 @@ def run_report(options: Namespace) -> dict[str, Any]:
     return {"out": str(folder / PAGE_NAME)}
 
 
+def run_show_config(options: Namespace) -> None:
+    del options
+    show_config()
+
+
 def default_out(data: str, ending: str) -> str:
     """Return the default of --out: the name of the data, in the working directory."""
     name = "input" if data == STANDARD else Path(data).name
@@ -254,15 +258,6 @@ def _write_table(file: TextIO, names: Sequence[Any], rows: Rows, kind: str, safe
     for row in chain([names], rows):
         cells = [f"{v:.6g}" if isinstance(v, float) else v for v in row]
         writer.writerow([f"'{v}" if safe and _is_formula(v) else v for v in cells])
-
-
-def for_json(content: Any) -> Any:
-    """Return content with None for NaN and infinity, which JSON does not have."""
-    if isinstance(content, dict):
-        return {name: for_json(value) for name, value in content.items()}
-    if isinstance(content, (list, tuple)):
-        return [for_json(value) for value in content]
-    return None if isinstance(content, float) and not math.isfinite(content) else content
 
 
 def _is_formula(cell: Any) -> bool:

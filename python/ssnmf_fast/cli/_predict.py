@@ -20,6 +20,7 @@ from ..completion._result import Completion
 from ._complete import read_columns
 from ._labels import read_labels_of
 from ._models import MODELS, Fitted
+from ._options import UsageError, refuse, warn
 from ._outputs import (
     METRICS_NAME,
     MODEL_NAME,
@@ -29,7 +30,7 @@ from ._outputs import (
     make_table,
     refuse_replacing,
 )
-from ._read import Source, Table, UsageError, find_source, read_matrix, refuse, warn
+from ._read import Source, Table, find_source, read_matrix
 from ._recommend import recommend_to_new
 from ._text import find_ids, read_for_model
 

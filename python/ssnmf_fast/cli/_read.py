@@ -14,11 +14,10 @@ import warnings
 import zipfile
 import zlib
 from argparse import Namespace
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from functools import partial
 from inspect import signature
 from itertools import chain, islice
 from pathlib import Path
@@ -31,24 +30,10 @@ import scipy.sparse as sp
 from .._common.arrays import Array
 from .._common.optional import TABLES_HINT, require_package
 from .._data.arrays import inspect_sparse, is_missing
+from ._options import MATRICES, STANDARD, TABLES, UsageError, warn
 
 if TYPE_CHECKING:
     import pandas as pd
-
-
-class UsageError(Exception):
-    """Something the user gave cannot be used; the message explains what and how to fix it."""
-
-
-def refuse(options: Namespace, names: Iterable[str], reason: str) -> None:
-    """Raise UsageError if one of the options is given."""
-    for name in names:
-        value = getattr(options, name)
-        if value is not None and value is not False:
-            raise UsageError(f"--{name.replace('_', '-')} {reason}")
-
-
-warn = partial(warnings.warn, stacklevel=1)  # the command shows no place in the code
 
 
 @contextmanager
@@ -67,9 +52,6 @@ def keeping_warnings() -> Iterator[list[str]]:
         warnings.showwarning = show
 
 
-TABLES = (".csv", ".tsv", ".jsonl")
-MATRICES = (".npz", ".npy", ".mtx")
-STANDARD = "-"  # standard input or output, instead of a file
 MATRIX_HINT = "a matrix is read from a .npy, .npz or .mtx file"
 
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}

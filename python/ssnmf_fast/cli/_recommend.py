@@ -21,8 +21,9 @@ from .._topics import Topics
 from ..plotting._style import figure, label_axes
 from ..report import Drawing, Report
 from ._complete import read_pairs
+from ._options import UsageError, warn
 from ._outputs import METRICS_NAME, MODEL_NAME, Output, results_folder
-from ._read import Source, UsageError, find_source, read_lines, warn
+from ._read import Source, find_source, read_lines
 
 _LISTS, _PICTURE = "recommendations.csv", "validation.png"
 _FILES = {

@@ -16,16 +16,8 @@ from .._common.optional import WORDS_HINT, require_package
 from .._common.text import nfc
 from .._labels import means_missing
 from .._persist.texts import read_vectorizer, strip_markup, word_pattern
-from ._read import (
-    MATRIX_HINT,
-    Source,
-    Table,
-    UsageError,
-    likely_delimiter,
-    read_lines,
-    read_table,
-    warn,
-)
+from ._options import UsageError, warn
+from ._read import MATRIX_HINT, Source, Table, likely_delimiter, read_lines, read_table
 
 # Parts of "don't" and "we'll" that match the pattern of a word; scikit-learn's list lacks them.
 _CONTRACTED = {
