@@ -26,7 +26,7 @@ from .._solver.problem import BlockProblem, Momentum, Views
 from .._solver.relations import Relation, Statistics, unreached, value
 from . import _cluster, _rows
 from ._cluster import GOES_ON, WorkersLostError, ask, finish, keep_value, logger, result_of, retry
-from ._data import Data, unique
+from ._data import ClusterData, unique
 from ._rows import Block, BlockStatistics, Draw, Plan, Rows, RowStep, Step
 
 
@@ -46,7 +46,7 @@ def _find_homes(
 class ClusterFit:
     """The blocks of a fit, each on the worker with its rows of S, and totals of all blocks."""
 
-    def __init__(self, data: Data, plan: Plan) -> None:
+    def __init__(self, data: ClusterData, plan: Plan) -> None:
         self.data, self.plan, self.client = data, plan, data.client
         self.name = unique()
         titles = zip([(self.name, i) for i in data.positions], data.bounds[:-1], strict=True)
@@ -173,7 +173,7 @@ class ClusterFit:
 
 
 @contextmanager
-def cluster_fit(data: Data, plan: Plan) -> Iterator[ClusterFit]:
+def cluster_fit(data: ClusterData, plan: Plan) -> Iterator[ClusterFit]:
     """Yield a fit; on exit, the workers drop its blocks with their rows."""
     fit = ClusterFit(data, plan)
     try:
