@@ -25,7 +25,7 @@ from .._solver.losses import KULLBACK_LEIBLER
 from ..estimators._bayesian import interval_ends
 from . import _rows
 from ._cluster import reduce_tasks
-from ._data import BlockInput, Blocks, Data, count_threads, load, with_title
+from ._data import BlockInput, Blocks, ClusterData, count_threads, load_blocks, with_title
 from ._estimators import OnCluster, Self, documented, lazy
 from ._fit import ClusterFit, begin, cluster_fit, pcg64_of
 from ._rows import UPDATES_OF_LOST_ROWS, Block, BlockPlan, BlockStatistics, Factors, Rows, Step
@@ -122,7 +122,7 @@ def _as_counts(block: BlockInput, title: str, scale: float) -> BlockInput:
     return replace(block, X=with_title(title, counts_of, block.X, scale))
 
 
-def _find_scale(data: Data) -> float:
+def _find_scale(data: ClusterData) -> float:
     """Return the count scale, as for data in memory, except if it needs the median of entries."""
     found = data.start(lambda block: [common_divisor(block.X)])
     divisors = reduce_tasks(data.client, found)
@@ -179,7 +179,9 @@ class BayesianNMF(OnCluster, estimators.BayesianNMF):
         """
         return super().fit(X, y, client=client)
 
-    def _fit_variational(self, X: Data, groups: Array | None, **arguments: Any) -> VariationalFit:
+    def _fit_variational(
+        self, X: ClusterData, groups: Array | None, **arguments: Any
+    ) -> VariationalFit:
         del groups, arguments["n_starts"]  # no labels, and a single start
         init, seed, n_threads = map(arguments.pop, ("init", "random_state", "n_threads"))
         checked, threads = Parameters(**arguments), count_threads(n_threads)
@@ -187,7 +189,7 @@ class BayesianNMF(OnCluster, estimators.BayesianNMF):
         pair = isinstance(init, (tuple, list)) and len(init) == 2 and init[0] is not None
         if not pair and not isinstance(init, str):
             raise ValueError(f"init must be the name of a start, or (S, A); got {init!r:.100}.")
-        data = load(X.client, X, threads, S=None if isinstance(init, str) else init[0])
+        data = load_blocks(X.client, X, threads, S=None if isinstance(init, str) else init[0])
         if data.on_disk:
             raise on_disk_error("BayesianNMF")
         scale = checked.count_scale or _find_scale(data)

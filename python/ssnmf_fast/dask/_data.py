@@ -108,7 +108,7 @@ def _check_block(
 
 
 def _info_of(block: BlockInput) -> dict[str, Any]:
-    """Return the fields of `Data` for a block."""
+    """Return the fields of `ClusterData` for a block."""
     X, Y, covariates = block.X, block.y, block.covariates
     of_X = X.nnz if isinstance(X, CsrFile) else np.count_nonzero(values_of(X))
     return {
@@ -127,7 +127,7 @@ _EQUAL["n_fixed"] = "number of columns of covariates"
 
 
 @dataclass(frozen=True)
-class Data:
+class ClusterData:
     """Checked data on the workers, by blocks that have rows."""
 
     n_columns: int
@@ -183,10 +183,10 @@ class Data:
         blocks = ((parts.get(number, empty), (n, width)) for number, n in enumerate(self.rows))
         return stacked([da.from_delayed(*block, dtype) for block in blocks])
 
-    def with_weights(self, X_weights: Any, n_threads: int | None) -> Data:
+    def with_weights(self, X_weights: Any, n_threads: int | None) -> ClusterData:
         if X_weights is None:
             return self
-        return load(self.client, self, count_threads(n_threads), X_weights=X_weights)
+        return load_blocks(self.client, self, count_threads(n_threads), X_weights=X_weights)
 
 
 def stacked(blocks: Sequence[da.Array]) -> da.Array:
@@ -203,20 +203,20 @@ def count_threads(n_threads: int | None) -> int:
     return 1 if n_threads is None else check_integer(n_threads, "n_threads", 1)
 
 
-def load(
+def load_blocks(
     client: Client,
-    X: Blocks | Data,
+    X: Blocks | ClusterData,
     threads: int,
     memory: int = MEMORY,
     dtype: npt.DTypeLike | None = None,
     **further: Any,
-) -> Data:
+) -> ClusterData:
     """Let the workers check and convert data; further parts are fields of `BlockInput`."""
     further = {name: part for name, part in further.items() if part is not None}
     if "y_weights" in further and "y" not in further:
         raise ValueError("y_weights are given without y; give y, or leave them out.")
     of_type = None if dtype is None else check_dtype(dtype)
-    if isinstance(X, Data):
+    if isinstance(X, ClusterData):
         blocks, rows = dict(zip(X.positions, X.futures, strict=True)), X.rows
     else:
         started, rows = _start_blocks(client, X, memory)
@@ -247,7 +247,7 @@ def load(
         raise ValueError("X, and y if it is given, must have at least one column.")
     first["on_disk"] = any(each["on_disk"] for each in info)
     first["nonzeros"] = sum(each["nonzeros"] for each in info)
-    return Data(**first, client=client, futures=futures, rows=rows, positions=positions)
+    return ClusterData(**first, client=client, futures=futures, rows=rows, positions=positions)
 
 
 def _count_rows(X: object) -> int:

@@ -33,7 +33,7 @@ from ..estimators._training_data import as_outer, labels_for_training
 from ..estimators._views import visible
 from . import _data
 from ._cluster import check_client, keep_value, reduce_tasks, result_of
-from ._data import MEMORY, BlockInput, Blocks, ByRows, Data, FilePath, RowWeights, WeightParts
+from ._data import MEMORY, BlockInput, Blocks, ByRows, ClusterData, FilePath, RowWeights
 from ._factorize import factorize
 
 Self = TypeVar("Self", bound="OnCluster")
@@ -78,7 +78,9 @@ def lazy(method: Callable[..., Any]) -> Callable[..., Any]:
         model, X_weights = self.in_memory(), weights.get("X_weights")
         model.n_threads = _data.count_threads(self.n_threads)
         if not isinstance(X, da.Array):
-            data = _data.load(check_client(self._client), X, model.n_threads, dtype=self.dtype)
+            data = _data.load_blocks(
+                check_client(self._client), X, model.n_threads, dtype=self.dtype
+            )
             X = data.array(data.start(attrgetter("X")), data.n_columns, data.dtype)
         X = _data.whole_rows(X, "X")
         dtype = X.dtype if X.dtype in (np.float32, np.float64) else np.float64
@@ -154,7 +156,7 @@ class OnCluster(FactorizationBase):
             weights[name] = _data.gather(client, weights[name])
         self._client = client
         client = check_client(client)
-        data = _data.load(client, X, _data.count_threads(self.n_threads), memory, self.dtype)
+        data = _data.load_blocks(client, X, _data.count_threads(self.n_threads), memory, self.dtype)
         data = replace(data, checkpoint=checkpoint)
         self._learn(self._checked(data, reset=True), _data.gather(client, y), **weights)
         return self
@@ -164,8 +166,8 @@ class OnCluster(FactorizationBase):
         weights = {name: parameters[name] for name in parameters if name == "X_weights"}
         return self.fit(X, y, **parameters).transform(X, **weights)
 
-    def _checked(self, X: Data | Blocks | Matrix, *, reset: bool = False) -> Any:
-        if isinstance(X, Data):
+    def _checked(self, X: ClusterData | Blocks | Matrix, *, reset: bool = False) -> Any:
+        if isinstance(X, ClusterData):
             return validate_data(self, X, reset=reset, skip_check_array=True)
         if _data.is_on_cluster(X):
             raise TypeError(
@@ -174,12 +176,14 @@ class OnCluster(FactorizationBase):
             )
         return super()._checked(X, reset=reset)
 
-    def _factorize(self, X: Data, y: Matrix | None = None, **arguments: Any) -> Factorization:
+    def _factorize(
+        self, X: ClusterData, y: Matrix | None = None, **arguments: Any
+    ) -> Factorization:
         arguments.pop("n_starts", None)
         return factorize(X, y, client=X.client, checkpoint=X.checkpoint, **arguments)
 
-    def _represent(self, X: Data | Matrix, X_weights: Any, **known: Array) -> Array:
-        if not isinstance(X, Data):
+    def _represent(self, X: ClusterData | Matrix, X_weights: Any, **known: Array) -> Array:
+        if not isinstance(X, ClusterData):
             return super()._represent(X, X_weights, **known)
         assert X.chosen is not None
         data = X.with_weights(X_weights, self.n_threads)
@@ -212,7 +216,7 @@ class PredictsOnCluster(OnCluster):
     predict_log_proba = with_readout(lazy(ReadoutPredictions.predict_log_proba))
     predict = with_readout(lazy(ReadoutPredictions.predict))
 
-    def _represent_rows(self, X: Data, X_weights: RowWeights, rows: Array) -> Array:
+    def _represent_rows(self, X: ClusterData, X_weights: RowWeights, rows: Array) -> Array:
         return self._represent(replace(X, chosen=rows), X_weights)
 
     @with_readout
@@ -229,7 +233,11 @@ class PredictsOnCluster(OnCluster):
 
 
 def _apply(
-    block: Matrix, weights: WeightParts | None = None, *, call: Callable[..., Array], empty: Array
+    block: Matrix,
+    weights: _data.WeightParts | None = None,
+    *,
+    call: Callable[..., Array],
+    empty: Array,
 ) -> Array:
     """Apply a method of a model to a block of rows; return a 2-D array."""
     X = _data.as_matrix(block)
@@ -283,7 +291,7 @@ class TopicSupervisedNMF(PredictsOnCluster, estimators.TopicSupervisedNMF):
 
     _with_rows = staticmethod(_data.with_rows)
 
-    def _support(self, X: Data, lists: LabelLists, rank: int) -> list[Future]:
+    def _support(self, X: ClusterData, lists: LabelLists, rank: int) -> list[Future]:
         """Return the support of each block; for all samples it would be as large as S."""
         parts = [lists.part(slice(begin, end)) for begin, end in pairwise(np.cumsum([0, *X.rows]))]
         return [X.client.submit(LabelLists.support, p, rank, pure=False) for p in parts]
@@ -309,7 +317,11 @@ class SSNMFClassifier(PredictsOnCluster, estimators.SSNMFClassifier):
     """
 
     def _samples(
-        self, X: Data, X_weights: RowWeights, targets: ClassLabels | Indicators, **weights: Any
+        self,
+        X: ClusterData,
+        X_weights: RowWeights,
+        targets: ClassLabels | Indicators,
+        **weights: Any,
     ) -> LabeledBlocks:
         labels = labels_for_training(targets, **weights)
         return LabeledBlocks.of(self, X, labels, init=self.init, X_weights=X_weights)
@@ -319,10 +331,10 @@ class SSNMFClassifier(PredictsOnCluster, estimators.SSNMFClassifier):
 class LabeledBlocks(_class_topics.LabeledSamples):
     """Samples on a cluster."""
 
-    X: Data
+    X: ClusterData
 
     @cached_property
-    def _data(self) -> Data:
+    def _data(self) -> ClusterData:
         return self.X.with_weights(self.X_weights, self.options["n_threads"])
 
     def sums(self, rows: Array, weights: Array) -> Array:

@@ -33,7 +33,7 @@ from .._solver.problem import UNOBSERVED
 from .._solver.relations import Relation, value
 from .._solver.result import Factorization, FitState
 from ._cluster import check_client
-from ._data import MEMORY, Blocks, ByRows, FilePath, RowWeights, count_threads, load
+from ._data import MEMORY, Blocks, ByRows, FilePath, RowWeights, count_threads, load_blocks
 from ._fit import ClusterProblem, begin, cluster_fit, pcg64_of
 from ._rows import BlockPlan, copy_rows
 from ._rows import losses as losses_of
@@ -149,7 +149,9 @@ def factorize(
     observer = callback if checkpoint is None else partial(_save_state, checkpoint, callback)
     loop = FitLoop(solver, max_iter, tol, observer, verbose)
     parts = {"y": y, "X_weights": X_weights, "y_weights": y_weights, "support": S_support, "S": S}
-    data = load(check_client(client), X, threads, memory, dtype, covariates=covariates, **parts)
+    data = load_blocks(
+        check_client(client), X, threads, memory, dtype, covariates=covariates, **parts
+    )
     require_memory(rank, data.shape, data.dtype, data.shape[1:])  # S stays on the workers
     given = {"A_support": A_support, "fixed_components": fixed_components}
     given["covariates"] = np.zeros((0, data.n_fixed))  # the rows are on the workers

@@ -28,7 +28,7 @@ from .._solver.problem import BlockProblem, LastRows, Momentum, Views
 from .._solver.relations import Relation, unreached, value
 from . import _cluster, _rows
 from ._cluster import GOES_ON, WorkersLostError, ask, finish, keep_value, logger, result_of, retry
-from ._data import Data, unique
+from ._data import ClusterData, unique
 from ._rows import Block, BlockPlan, BlockStatistics, Draw, Rows, RowStep, Step
 
 
@@ -48,7 +48,7 @@ def _find_homes(
 class ClusterFit:
     """The blocks of a fit, each on the worker with its rows of S, and totals of all blocks."""
 
-    def __init__(self, data: Data, plan: BlockPlan) -> None:
+    def __init__(self, data: ClusterData, plan: BlockPlan) -> None:
         self.data, self.plan, self.client = data, plan, data.client
         self.name = unique()
         titles = zip([(self.name, i) for i in data.positions], data.bounds[:-1], strict=True)
@@ -175,7 +175,7 @@ class ClusterFit:
 
 
 @contextmanager
-def cluster_fit(data: Data, plan: BlockPlan) -> Iterator[ClusterFit]:
+def cluster_fit(data: ClusterData, plan: BlockPlan) -> Iterator[ClusterFit]:
     """Yield a fit; on exit, the workers drop its blocks with their rows."""
     fit = ClusterFit(data, plan)
     try:

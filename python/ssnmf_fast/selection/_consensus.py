@@ -150,7 +150,7 @@ def consensus(
     settings = n_components, n_starts, distance_threshold, neighborhood_fraction, init, random_state
     recipe = Recipe(*settings, dtype, loss=loss, X_weights=X_weights, max_iter=max_iter, tol=tol)
     if executor is None:
-        fits: Fits = partial(_fit_here, n_jobs, n_threads)
+        fits: Fitting = partial(_fit_here, n_jobs, n_threads)
     elif not isinstance(executor, Executor):
         kind = type(executor).__name__
         raise TypeError(f"executor must be a concurrent.futures.Executor; got {kind}.")
@@ -162,7 +162,7 @@ def consensus(
 
 
 def _agreement(
-    X: DataLike, recipe: Recipe, fits: Fits, folder: Folder, n_threads: int | None, verbose: int
+    X: DataLike, recipe: Recipe, fits: Fitting, folder: Folder, n_threads: int | None, verbose: int
 ) -> Consensus:
     """Return the consensus of the starts that `fits` returns."""
     border.check_observers(None, verbose)
@@ -293,7 +293,7 @@ class Start(NamedTuple):
 
 
 Starts: TypeAlias = Generator[Start, None, None]
-Fits: TypeAlias = Callable[["StartTask", Sequence[int]], Starts]
+Fitting: TypeAlias = Callable[["StartTask", Sequence[int]], Starts]
 
 
 class Recipe:
@@ -372,7 +372,7 @@ def _fit_on(
 
 
 def _kept_starts(
-    folder: Path, fits: Fits, recipe: Recipe, task: StartTask, seeds: Sequence[int]
+    folder: Path, fits: Fitting, recipe: Recipe, task: StartTask, seeds: Sequence[int]
 ) -> Starts:
     """Yield the starts in order: read them from the folder, or fit them and save them there."""
     if recipe.random_state is None:

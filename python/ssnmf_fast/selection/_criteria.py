@@ -26,7 +26,7 @@ from .._solver.weights import WeightsLike
 from ..estimators._bayesian import BayesianBase, BayesianNMF
 from ..metrics import core_consistency, factor_match_score
 from ._consensus import clusters_of
-from ._held_out import Data, Fit, Fits, Run, fit_copy, refuse_both
+from ._held_out import RankData, RankFit, RankFits, Run, fit_copy, refuse_both
 
 # After a few splits a rank is pruned if its mean error is this many standard errors above the best.
 _SPLITS, _FAR = 3, 5.0
@@ -65,7 +65,7 @@ class Search:
                     tried &= ~_far_from_best(found["error"][:, : number + 1])
         return found
 
-    def starts(self, run: Run, ranks: Sequence[int], rng: Generator) -> Iterable[list[Fit]]:
+    def starts(self, run: Run, ranks: Sequence[int], rng: Generator) -> Iterable[list[RankFit]]:
         """Return an iterable of the fits of all starts of each rank, in order."""
         seeds = draw_seeds(rng, self.n_starts)
         jobs, threads = resolve_jobs(self.n_jobs, self.n_threads, len(ranks) * len(seeds))
@@ -106,12 +106,12 @@ def bounds(
         raise TypeError(f"criterion 'bound' needs {needed}.")
     refuse_both(model, [name for name, value in given.items() if value is not None])
 
-    def run(rank: int, seed: int, threads: int, stop: Stop) -> Fit:
+    def run(rank: int, seed: int, threads: int, stop: Stop) -> RankFit:
         # Unused components are expected here.
         found = quietly(IDLE, fit_copy, model, X, y, rank, seed, threads, stop)
-        return Fit(-found.lower_bound_, model=found)
+        return RankFit(-found.lower_bound_, model=found)
 
-    best, found = Fit(np.inf), []
+    best, found = RankFit(np.inf), []
     for fits in search.starts(run, search.ranks, rng):
         best = min([best, *fits], key=lambda fit: fit.objective)
         found.append([-fit.objective for fit in fits])
@@ -119,7 +119,7 @@ def bounds(
 
 
 def stabilities(
-    X: TensorLike, X_weights: WeightsLike, fits: Fits, search: Search, rng: Generator
+    X: TensorLike, X_weights: WeightsLike, fits: RankFits, search: Search, rng: Generator
 ) -> dict[str, Array]:
     """Return mean and spread of the silhouettes of components, and the mean of the weakest one."""
     clean = CleanMatrix(check_data(X, resolve_threads(search.n_threads)))
@@ -144,16 +144,16 @@ def stabilities(
 
 
 def tensor_scores(
-    criterion: str, data: Data, fits: Fits, search: Search, rng: Generator
+    criterion: str, data: RankData, fits: RankFits, search: Search, rng: Generator
 ) -> dict[str, Array]:
     """Return the agreement of starts and its spread, or the core consistency of the best one."""
 
-    def agreement(several: list[Fit]) -> tuple[float, float]:
+    def agreement(several: list[RankFit]) -> tuple[float, float]:
         # The mean would depend on the number of poor optima.
         found = [factor_match_score(A, B) for A, B in combinations(several, 2)]
         return float(np.median(found)), float(np.std(found))
 
-    def consistency(several: list[Fit]) -> tuple[float]:
+    def consistency(several: list[RankFit]) -> tuple[float]:
         best = min(several, key=lambda fit: fit.objective)
         return (float(np.nan_to_num(core_consistency(best, data.X))),)
 

@@ -48,7 +48,7 @@ _TOL = {True: 1e-6, False: 1e-5}  # of squared errors, and of other losses
 Task = tuple[int, int, int, Stop]  # rank, seed, threads and callback of a fit
 
 
-class Fit(NamedTuple):
+class RankFit(NamedTuple):
     """Objective, measures, factors (n_k, r) and component weights of a fit."""
 
     objective: float
@@ -58,10 +58,10 @@ class Fit(NamedTuple):
     measures: Mapping[str, float] = {}
 
 
-Run = Callable[[int, int, int, Stop], Fit]  # the arguments are a `Task`
+Run = Callable[[int, int, int, Stop], RankFit]  # the arguments are a `Task`
 
 
-class Fits:
+class RankFits:
     """Fits of plain factorizations or of copies of an estimator.
 
     With `drawn`, fits of tensors have random starts: "auto" may not depend on the seed.
@@ -97,7 +97,7 @@ class Fits:
             elif estimator.init == "auto":
                 self.estimator = clone(estimator).set_params(init=init)
 
-    def fit(self, X: Any, X_weights: WeightsLike, y: VectorLike, *task: Unpack[Task]) -> Fit:
+    def fit(self, X: Any, X_weights: WeightsLike, y: VectorLike, *task: Unpack[Task]) -> RankFit:
         if self.estimator is not None:
             if isinstance(X_weights, Weights) and not X_weights.divisible:
                 raise ValueError(
@@ -107,15 +107,15 @@ class Fits:
             model = fit_copy(self.estimator, X, y, *task, X_weights=X_weights)
             value = model.objective_[-1][1]
             if self.tensor:
-                return Fit(value, model.factors_, model.weights_, model)
-            return Fit(value, (model.representation_, model.components_.T), None, model)
+                return RankFit(value, model.factors_, model.weights_, model)
+            return RankFit(value, (model.representation_, model.components_.T), None, model)
         own: dict[str, Any] = dict(zip(_TASK, task, strict=True))
         own |= {"X_weights": X_weights, **self.settings}
         if self.tensor:
             cp = factorize_tensor(X, **own)
-            return Fit(cp.objective[-1][1], cp.factors, cp.weights)
+            return RankFit(cp.objective[-1][1], cp.factors, cp.weights)
         found = factorize(CleanMatrix(X), **own)
-        return Fit(found.objective[-1][1], (found.S, found.A.T))
+        return RankFit(found.objective[-1][1], (found.S, found.A.T))
 
 
 def fit_copy(
@@ -139,7 +139,7 @@ def refuse_both(estimator: BaseEstimator, given: Iterable[str]) -> None:
         raise ValueError(f"estimator.init holds arrays for a single rank; {how}.")
 
 
-class Data:
+class RankData:
     """Clean data in the form of fits, their entries as an array or `SparseTensor`, and weights."""
 
     def __init__(self, X: TensorLike, X_weights: WeightsLike, threads: int, tensor: bool) -> None:
@@ -229,7 +229,7 @@ class HeldOut:
     largest: list[Array]
     tensor: bool
 
-    def measures(self, fit: Fit, loss: LossName | float, threads: int) -> dict[str, float]:
+    def measures(self, fit: RankFit, loss: LossName | float, threads: int) -> dict[str, float]:
         """Return "error", the mean loss, and "perplexity" for counts in a matrix."""
         predicted, of_loss = self._predicted(fit), loss_named(loss, "loss")
         if of_loss.degree is not None and of_loss.degree <= 1:
@@ -252,7 +252,7 @@ class HeldOut:
             measures["perplexity"] = float(np.exp(-mean))
         return measures
 
-    def _predicted(self, fit: Fit) -> Array:
+    def _predicted(self, fit: RankFit) -> Array:
         """Return predictions, limited to a multiple of the largest entries seen."""
         *first, last = (np.ascontiguousarray(F, dtype=np.float64) for F in fit.factors)
         if fit.weights is not None:
@@ -277,7 +277,7 @@ class HeldOut:
 
 
 def splits(
-    data: Data, y: VectorLike, fits: Fits, share: float, zeros: bool, rng: Generator
+    data: RankData, y: VectorLike, fits: RankFits, share: float, zeros: bool, rng: Generator
 ) -> Iterator[Run]:
     """Yield splits, without limit."""
     while True:
@@ -287,8 +287,8 @@ def splits(
 
 
 def _measured(
-    fits: Fits, X: Any, held_out: HeldOut, labels: HeldOutLabels | None, *task: Unpack[Task]
-) -> Fit:
+    fits: RankFits, X: Any, held_out: HeldOut, labels: HeldOutLabels | None, *task: Unpack[Task]
+) -> RankFit:
     """Fit a rank from a seed, and measure the predictions of held-out entries and labels."""
     y = None if labels is None else labels[0]
     fit = fits.fit(held_out.X, held_out.X_weights, y, *task)
@@ -296,7 +296,7 @@ def _measured(
     if labels is not None:
         _, rows, truth = labels
         measures["label_score"] = float(fit.model.score(X[rows], truth))
-    return Fit(fit.objective, measures=measures)
+    return RankFit(fit.objective, measures=measures)
 
 
 HeldOutLabels = tuple[Any, Array, Any]  # labels for fits; rows and values of held-out labels

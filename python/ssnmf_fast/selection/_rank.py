@@ -19,7 +19,7 @@ from .._ranks.words import choose_by_words
 from .._solver.weights import WeightsLike
 from ..estimators._cp import NonnegativeCP
 from ._criteria import Search, bounds, stabilities, tensor_scores
-from ._held_out import Data, Fits, splits
+from ._held_out import RankData, RankFits, splits
 
 _SPLITS, _STARTS = {"words": 2}, {"stability": 20}  # by default, other than 5 and 3
 MOST_RANKS = 1000
@@ -214,11 +214,11 @@ def choose_rank(
         settings["X_weights"] = X_weights
         scores, best = bounds(X, y, estimator, search, rng, **settings)
         return RankChoice.by_rule(tried, scores, criterion, rule, best_model=best)
-    fits = Fits(estimator, tensor, criterion == "stability", **settings)
+    fits = RankFits(estimator, tensor, criterion == "stability", **settings)
     if criterion == "stability" and not tensor:
         found = stabilities(X, X_weights, fits, search, rng)
         return RankChoice.by_rule(tried, found.pop("error"), criterion, rule, measures=found)
-    data = Data(X, X_weights, threads, tensor)
+    data = RankData(X, X_weights, threads, tensor)
     if criterion == "held-out":
         every = splits(data, y, fits, share, bool(mask_zeros), rng)
         found = search.held_out(islice(every, n_splits), rng)
