@@ -179,7 +179,10 @@ def test_ranks(text: str, ranks: Any) -> None:
     if ranks is not None:
         assert build_parser().parse_args(arguments).ranks == ranks
     else:
-        assert "must be numbers of topics such as 5,10,20" in run(f"choose-rank X.npy --ranks '{text}'", code=2).err
+        assert (
+            "must be numbers of topics such as 5,10,20"
+            in run(f"choose-rank X.npy --ranks '{text}'", code=2).err
+        )
 
 
 @pytest.mark.parametrize("share", ["0", "1", "x"])
