@@ -64,8 +64,10 @@ class Result:
 
     @property
     def terms(self) -> set[str]:
-        """All terms of the vectorizer."""
-        return set(self.json("vectorizer.json")["terms"])
+        """All terms of the vectorizer, each of which is there once."""
+        terms = self.json("vectorizer.json")["terms"]
+        assert len(set(terms)) == len(terms)
+        return set(terms)
 
     @property
     def model(self) -> Any:

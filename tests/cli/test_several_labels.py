@@ -2,33 +2,36 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import numpy as np
 import pytest
-from labeled_texts import MONEY, PAGE, PETS, fit
-from outputs import error_line, measures_of, rows_of
+from command import Result, run, write_json, write_lines
+from labeled_texts import MONEY, PAGE, PETS
 
 import ssnmf_fast as sf
-from ssnmf_fast.cli import main
 
 OF_TERMS = {"coherence", "diversity", "exclusivity"}
 TRUTH = ["pets"] * 10 + ["money"] * 10 + ["money; pets"] * 10
 
 
-@pytest.fixture
-def several(tmp_path: Path) -> tuple[Path, Path]:
+def fit(data: object, model: str, more: str = "--labels kind", code: int = 0) -> Result:
+    size = "" if model == "ts-nmf" else "--rank 2"
+    return run(f"fit {data} --model {model} --out out --min-df 1 {size} {more}", code=code)
+
+
+@pytest.fixture(scope="module")
+def several(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """The same texts and mixtures of them, labels by a separator and as lists."""
+    folder = tmp_path_factory.mktemp("several")
     texts = [(a, ["pets"]) for a in PETS] + [(b, ["money"]) for b in MONEY]
     mixed = [(f"{a} {b}", ["money", "pets"]) for a, b in zip(PETS, MONEY, strict=True)]
     rows = [*texts, *mixed, ("cat bank", [])]
-    table, lines = tmp_path / "several.csv", tmp_path / "several.jsonl"
-    body = [f"{text},{'; '.join(names)}" for text, names in rows]
-    table.write_text("\n".join(["text,kind", *body]) + "\n", encoding="utf-8")
-    written = [json.dumps({"text": text, "kind": names}) for text, names in rows]
-    lines.write_text("\n".join(written) + "\n", encoding="utf-8")
-    return table, lines
+    table = [f"{text},{'; '.join(names)}" for text, names in rows]
+    lists = [{"text": text, "kind": names} for text, names in rows]
+    return write_lines(folder / "several.csv", ["text,kind", *table]), write_json(
+        folder / "several.jsonl", lists
+    )
 
 
 COLUMNS = {  # the options, and the labels of the samples
@@ -42,61 +45,49 @@ COLUMNS = {  # the options, and the labels of the samples
 
 
 @pytest.mark.parametrize("way", COLUMNS)
-def test_several_columns(way: str, tmp_path: Path) -> None:
+def test_several_columns(way: str) -> None:
     cells = ["x,y,x", "y,,y", "x,x,x", ",,y", "z,x,x", "9,y,y"] * 5
     rows = [f"{text},{one}" for text, one in zip([*PETS, *MONEY, *PETS], cells, strict=True)]
-    data, out = tmp_path / "a.csv", tmp_path / "out"
-    data.write_text("\n".join(['text,a,b,"c,d"', *rows, ""]), encoding="utf-8")
-    (tmp_path / "f,g").write_text("x\ny\ny\ny\nx\ny\n" * 5, encoding="utf-8")
-    given = [*way.replace("FILE", str(tmp_path / "f,g")).split(), "--text", "text"]
-    assert fit(data, "ts-nmf", out, *given, "--max-iter", "3") == 0
-    assert [row["label"] for row in rows_of(out / "predictions.csv")] == COLUMNS[way] * 5
-    assert main(["verify", str(out), str(data), *given]) == 0
+    data = write_lines("a.csv", ['text,a,b,"c,d"', *rows])
+    write_lines("f,g", "xyyyxy" * 5)
+    given = f"{way.replace('FILE', str(Path('f,g').absolute()))} --text text"
+    assert fit(data, "ts-nmf", f"{given} --max-iter 3").column("label") == COLUMNS[way] * 5
+    run(f"verify out {data} {given}")
 
 
-def test_several_columns_to_fill_in(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_several_columns_to_fill_in() -> None:
     rows = [f"{text},{'xy'[k > 9]},{'z' * (k % 3 > 1)}" for k, text in enumerate([*PETS, *MONEY])]
-    data, todo, out = tmp_path / "a.csv", tmp_path / "todo.csv", tmp_path / "out"
-    data.write_text("\n".join(["text,a,b", *rows, *[f"{text},," for text in PETS], ""]), "utf-8")
-    given = [str(data), "--labels", "a,b", "--min-df", "1", "--out"]
-    assert main(["suggest", *given, str(todo), "-n", "3", "--text", "text"]) == 0
-    assert "fill in its column 'a' or 'b'" in capsys.readouterr().out
-    header, *lines = todo.read_text("utf-8-sig").splitlines()
+    write_lines("a.csv", ["text,a,b", *rows, *[f"{text},," for text in PETS]])
+    given = "a.csv --labels a,b --min-df 1 --text text"
+    todo = run(f"suggest {given} --out todo.csv -n 3")
+    assert "fill in its column 'a' or 'b'" in todo.out
+    header, *lines = todo.path.read_text("utf-8-sig").splitlines()
     assert header.endswith(",a,b")
     filled = [line[:-1] + cells for line, cells in zip(lines, ("x,z", ",y", ","), strict=True)]
-    todo.write_text("\n".join([header, *filled, ""]), "utf-8")
-    assert main(["fit", *given, str(out), "--text", "text", "--more-labels", str(todo)]) == 0
-    found = rows_of(out / "predictions.csv")
-    assert [found[int(line.split(",")[0])]["label"] for line in lines] == ["x;z", "y", ""]
-    assert main(["fit", *given, str(out), "--labels", "b,c", "--text", "text"]) == 2
-    assert "has no column 'c'; its columns are: text, a, b" in capsys.readouterr().err
+    write_lines(todo.path, [header, *filled])
+    found = run(f"fit {given} --out out --more-labels todo.csv").column("label")
+    assert [found[int(line.split(",")[0])] for line in lines] == ["x;z", "y", ""]
+    refused = run(f"fit {given} --out out --labels b,c", code=2)
+    assert "has no column 'c'; its columns are: text, a, b" in refused.err
 
 
 class TestTopicSupervised:
     @pytest.mark.slow
-    def test_number_of_topics(
-        self, single: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        sizes = {(): 2, ("--free-topics", "2"): 4, ("--rank", "3"): 3}
-        for more, size in sizes.items():
-            assert fit(single, "ts-nmf", tmp_path / "out", "--labels", "kind", *more) == 0
-            assert len(sf.load(tmp_path / "out" / "model.npz").components_) == size
-        names = [row["name"] for row in rows_of(tmp_path / "out" / "topics.csv")]
-        assert list(dict.fromkeys(names)) == [PAGE, "money", "free0"]
-        capsys.readouterr()
-        assert fit(single, "ts-nmf", tmp_path / "out", "--labels", "kind", "--rank", "1") == 2
-        assert "--rank 1 is too small: the labels name 2 topics" in error_line(capsys)
-        both = ["--rank", "3", "--free-topics", "1"]
-        assert fit(single, "ts-nmf", tmp_path / "out", "--labels", "kind", *both) == 2
-        assert "give one" in error_line(capsys)
+    def test_number_of_topics(self, single: Path) -> None:
+        for more, size in {"": 2, "--free-topics 2": 4, "--rank 3": 3}.items():
+            fitted = fit(single, "ts-nmf", f"--labels kind {more}")
+            assert len(fitted.model.components_) == size
+        names = list(dict.fromkeys(fitted.column("name", "topics.csv")))
+        assert names == [PAGE, "money", "free0"]
+        refused = fit(single, "ts-nmf", "--labels kind --rank 1", code=2)
+        assert "--rank 1 is too small: the labels name 2 topics" in refused.error
+        refused = fit(single, "ts-nmf", "--labels kind --rank 3 --free-topics 1", code=2)
+        assert "give one" in refused.error
 
-    def test_measures_and_predictions(
-        self, several: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        out = tmp_path / "out"
-        more = ["--labels", "kind", "--label-separator", ";", "--free-topics", "1"]
-        assert fit(several[0], "ts-nmf", out, *more) == 0
-        rows = rows_of(out / "predictions.csv")
+    def test_measures_and_predictions(self, several: tuple[Path, Path]) -> None:
+        more = "--labels kind --label-separator ';' --free-topics 1"
+        fitted = fit(several[0], "ts-nmf", more)
+        rows = fitted.rows()
         assert set(rows[0]) == {
             *("sample", "text", "code", "source", "label", "prediction", "probability", "second"),
             *("topic", "weight"),
@@ -109,89 +100,64 @@ class TestTopicSupervised:
         S = np.array([[float(r["weight money"]), float(r["weight pets"])] for r in hidden])
         truth = np.array([["money" in r["label"], "pets" in r["label"]] for r in hidden])
         matching = sf.metrics.match_topics(S, truth.astype(float))
-        found = measures_of(out)
+        found = fitted.measures
         assert found["largest_topic_right"] == pytest.approx(right)
         assert found["similarity"] == pytest.approx(matching.score, rel=1e-4)
         assert found["resolved_topics"] == matching.n_resolved == 2
-        printed = capsys.readouterr().out
-        assert f"largest topic among the labels of 6 held-out samples: {right:.1%}" in printed
-        assert "resolved topics: 2 of 2" in printed
+        assert f"largest topic among the labels of 6 held-out samples: {right:.1%}" in fitted.out
+        assert "resolved topics: 2 of 2" in fitted.out
 
         # What explains most of a sample does not depend on the scale of a topic.
-        model = sf.load(out / "model.npz")
+        model = fitted.model
         model.components_[0] *= 100
-        sf.save(model, out / "model.npz")
-        new = tmp_path / "new.csv"
-        assert main(["predict", str(out), str(several[0]), "--out", str(new)]) == 0
-        again = rows_of(new)
+        sf.save(model, "out/model.npz")
+        again = run(f"predict out {several[0]} --out new.csv").rows()
         assert [row["topic"] for row in again] == [row["topic"] for row in rows]
         assert float(again[0]["weight"]) == pytest.approx(float(rows[0]["weight"]), rel=1e-3)
 
     @pytest.mark.slow
-    def test_nothing_held_out(self, single: Path, tmp_path: Path) -> None:
-        more = ["--labels", "kind", "--test-size", "0"]
-        assert fit(single, "ts-nmf", tmp_path / "out", *more) == 0
-        assert set(measures_of(tmp_path / "out")) == OF_TERMS
+    def test_nothing_held_out(self, single: Path) -> None:
+        assert set(fit(single, "ts-nmf", "--labels kind --test-size 0").measures) == OF_TERMS
 
 
 class TestSeveralLabels:
     @pytest.mark.slow
     @pytest.mark.parametrize("model", ["ssnmf", "ts-nmf", "nmf-alpha"])
-    def test_lists_as_separated(
-        self, model: str, several: tuple[Path, Path], tmp_path: Path
-    ) -> None:
+    def test_lists_as_separated(self, model: str, several: tuple[Path, Path]) -> None:
         table, lines = several
-        more = ["--label-separator", ";"]
-        assert fit(table, model, tmp_path / "a", "--labels", "kind", *more) == 0
-        assert fit(lines, model, tmp_path / "b", "--labels", "kind") == 0
+        fit(table, model, "--labels kind --label-separator ';' --out a")
+        fit(lines, model, "--labels kind --out b")
         for name in ("predictions.csv", "topic_classes.csv", "representation.npy"):
-            assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
+            assert Path("a", name).read_bytes() == Path("b", name).read_bytes()
 
-    def test_f_scores(
-        self, several: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        assert fit(several[1], "nmf-alpha", tmp_path / "out", "--labels", "kind") == 0
-        found = measures_of(tmp_path / "out")
-        own = {"micro_f", "macro_f"}
+    def test_f_scores(self, several: tuple[Path, Path]) -> None:
+        fitted = fit(several[1], "nmf-alpha")
+        found, own = fitted.measures, {"micro_f", "macro_f"}
         others = {f"logistic_regression_{name}" for name in own}
         assert set(found) == {*own, *others, *OF_TERMS}
         assert found["micro_f"] > 0.8
-        printed = capsys.readouterr().out
-        assert "micro F on 6 held-out samples: " in printed
-        assert "micro F of logistic regression (balanced), trained on the same labels: " in printed
+        assert "micro F on 6 held-out samples: " in fitted.out
+        same = "micro F of logistic regression (balanced), trained on the same labels: "
+        assert same in fitted.out
 
     @pytest.mark.slow
     @pytest.mark.parametrize("model", ["ssnmf", "ts-nmf", "nmf-alpha"])
-    def test_predicted_names(self, model: str, several: tuple[Path, Path], tmp_path: Path) -> None:
-        out, new = tmp_path / "out", tmp_path / "new.csv"
-        more = ["--labels", "kind", "--label-separator", "; "]
-        assert fit(several[0], model, out, *more) == 0
-        assert main(["predict", str(out), str(several[0]), "--out", str(new)]) == 0
-        rows = rows_of(new)
+    def test_predicted_names(self, model: str, several: tuple[Path, Path]) -> None:
+        fitted = fit(several[0], model, "--labels kind --label-separator '; '")
+        rows = run(f"predict out {several[0]} --out new.csv").rows()
         allowed = {"", "money", "pets", "money; pets"}
         assert {row["prediction"] for row in rows} <= allowed
         right = [row["prediction"] == kind for row, kind in zip(rows, TRUTH, strict=False)]
         assert np.mean(right) > 0.7
         assert all(0 <= float(row["probability pets"]) <= 1 for row in rows)
-        first = [row["prediction"] for row in rows_of(out / "predictions.csv")]
-        other = tmp_path / "other"
-        other.mkdir()
+        assert fitted.column("prediction") == [row["prediction"] for row in rows]
+        Path("other").mkdir()
         for file in ("model.npz", "vectorizer.json"):  # which are enough
-            (out / file).rename(other / file)
-        again = [str(other), str(several[0]), "--out", str(tmp_path / "again.csv")]
-        assert main(["predict", *again]) == 0
-        assert rows_of(tmp_path / "again.csv") == rows
-        assert first == [row["prediction"] for row in rows]
+            Path("out", file).rename(Path("other", file))
+        assert run(f"predict other {several[0]} --out again.csv").rows() == rows
 
     @pytest.mark.parametrize("model", ["cnmf", "supervised-vbnmf"])
-    def test_refused(
-        self,
-        model: str,
-        several: tuple[Path, Path],
-        tmp_path: Path,
-        capsys: pytest.CaptureFixture[str],
-    ) -> None:
-        assert fit(several[1], model, tmp_path / "out", "--labels", "kind") == 2
-        message = error_line(capsys)
+    def test_refused(self, model: str, several: tuple[Path, Path]) -> None:
+        message = fit(several[1], model, code=2).error
         assert "sample 20 has several labels (money, pets)" in message
         assert "ssnmf, ts-nmf, nmf-alpha take several" in message

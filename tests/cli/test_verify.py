@@ -6,9 +6,9 @@ import json
 
 import numpy as np
 import pytest
+from command import run, write_lines
 
 import ssnmf_fast as sf
-from ssnmf_fast.cli import main
 
 PETS = ["cat", "dog", "pet", "vet", "mat", "paw"]
 MONEY = ["bank", "stock", "price", "market", "fund", "loan"]
@@ -29,66 +29,51 @@ def folder(tmp_path_factory):
     return folder
 
 
-def verify(capsys, out, data, *options):
-    code = main(["verify", str(out), str(data), "--json", *options])
-    return code, json.loads(capsys.readouterr().out)
+def verify(out, data, options="", code=0):
+    return json.loads(run(f"verify {out} {data} --json {options}", code=code).out)
 
 
 FITS = {
-    "nmf": ("--rank", "2"),
-    "ssnmf": (
-        "--labels",
-        "topic",
-        "--model",
-        "ssnmf",
-        "--rank",
-        "2",
-        "--supervision-weight",
-        "inf",
-    ),
-    "few-labels": ("--labels", "topic"),
-    "cnmf": ("--labels", "topic", "--model", "cnmf", "--rank", "2"),
-    "ts-nmf": ("--labels", "topic", "--model", "ts-nmf", "--seed", "3"),
+    "nmf": "--rank 2",
+    "ssnmf": "--labels topic --model ssnmf --rank 2 --supervision-weight inf",
+    "few-labels": "--labels topic",
+    "cnmf": "--labels topic --model cnmf --rank 2",
+    "ts-nmf": "--labels topic --model ts-nmf --seed 3",
 }
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FITS)
-def test_models_of_the_command(folder, tmp_path, capsys, name):
-    data, out, options = folder / "posts.csv", tmp_path / "out", FITS[name]
-    labels = options[:2] if "--labels" in options else ()
-    assert main(["fit", str(data), *options, "--out", str(out), "--quiet"]) == 0
-    capsys.readouterr()
-    code, found = verify(capsys, out, data, *labels)
-    assert (code, found["differences"]) == (0, [])
+def test_models_of_the_command(folder, name):
+    data, options = folder / "posts.csv", FITS[name]
+    labels = "--labels topic" if "--labels" in options else ""
+    fitted = run(f"fit {data} {options} --out out --quiet")
+    found = verify("out", data, labels)
+    assert found["differences"] == []
     assert found["ok"]
     assert [row[0] for row in found["values"]][:2] == ["X", "objective"]
 
-    code, found = verify(capsys, out, folder / "other.csv", *labels)
-    assert code == 1
+    found = verify("out", folder / "other.csv", labels, code=1)
     assert "X is not the one of the fit." in found["differences"]
-    metrics = json.loads((out / "metrics.json").read_text())
-    assert metrics["residual"] == sf.load(out).receipt_.residual
-    assert f"{metrics['residual']:.1e}" in (out / "report.html").read_text()
+    residual = fitted.json()["residual"]
+    assert residual == fitted.model.receipt_.residual
+    assert f"{residual:.1e}" in fitted.read()
 
 
-def test_a_matrix_and_what_cannot_be_verified(tmp_path, capsys):
+def test_a_matrix_and_what_cannot_be_verified():
     X = np.random.default_rng(0).random((20, 6))
-    np.save(tmp_path / "X.npy", X)
-    sf.save(sf.NMF(2, random_state=0).fit(X), tmp_path / "model.npz")
-    assert verify(capsys, tmp_path / "model.npz", tmp_path / "X.npy")[0] == 0
-    assert main(["verify", str(tmp_path), str(tmp_path / "X.npy")]) == 0
-    assert "The result agrees with its receipt." in capsys.readouterr().out
+    np.save("X.npy", X)
+    sf.save(sf.NMF(2, random_state=0).fit(X), "model.npz")
+    verify("model.npz", "X.npy")
+    assert "The result agrees with its receipt." in run("verify . X.npy").out
 
-    sf.save(sf.BayesianNMF(2, random_state=0, max_iter=5, tol=0).fit(X), tmp_path / "model.npz")
-    assert main(["verify", str(tmp_path), str(tmp_path / "X.npy")]) == 2
-    assert "verify is not available for BayesianNMF" in capsys.readouterr().err
+    sf.save(sf.BayesianNMF(2, random_state=0, max_iter=5, tol=0).fit(X), "model.npz")
+    refused = run("verify . X.npy", code=2)
+    assert "verify is not available for BayesianNMF" in refused.err
     guided = sf.SSNMFClassifier(2, random_state=0, max_iter=5, tol=0).fit(X, ["a", "b"] * 10)
-    sf.save(guided, tmp_path / "model.npz")
-    assert main(["verify", str(tmp_path), str(tmp_path / "X.npy")]) == 2
-    assert "fitted to labels, too: name their column with --labels" in capsys.readouterr().err
-    labels = tmp_path / "labels.txt"
-    labels.write_text("a\n" * 20)
-    assert main(["verify", str(tmp_path), str(tmp_path / "X.npy"), "--labels", str(labels)]) == 2
-    assert "metrics.json is missing" in capsys.readouterr().err
-    assert main(["verify", str(tmp_path / "no"), str(tmp_path / "X.npy")]) == 2
+    sf.save(guided, "model.npz")
+    refused = run("verify . X.npy", code=2)
+    assert "fitted to labels, too: name their column with --labels" in refused.err
+    refused = run("verify . X.npy --labels", write_lines("labels.txt", "a" * 20), code=2)
+    assert "metrics.json is missing" in refused.err
+    run("verify no X.npy", code=2)
