@@ -208,6 +208,7 @@ def test_bad_parameters_are_refused(settings, error, message):
         ({"class_prior": {0: 1.0}}, ValueError, "numbers for all of"),
         ({"class_prior": [1, 2, 3, 4, 5, 6]}, ValueError, "class_prior has shape"),
         ({"class_prior": 0.5}, ValueError, "class_prior has shape"),
+        ({"class_prior": np.zeros(10)}, ValueError, "class_prior is 0 for all classes"),
     ],
 )
 def test_bad_parameters_of_the_committee_are_refused(settings, error, message):
