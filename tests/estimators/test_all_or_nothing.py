@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from helpers.each import each
+from helpers.refused import refused
 from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning
@@ -101,8 +102,7 @@ def test_refused_data(name, method):
     bad.iloc[3, 2] = np.inf
     for before in (fitted(name, method), clone(MODELS[name])):
         state = State(before)
-        with pytest.raises(ValueError, match=r"infinity|feature names"):
-            learn(before, method, bad, y)
+        refused(r"infinity|feature names", learn, before, method, bad, y)
         state.check(before)
 
 
@@ -195,8 +195,7 @@ def test_subclasses_are_all_or_nothing():
 
     model = Careless(n_components=2)
     state = State(model)
-    with pytest.raises(RuntimeError, match="after the fit"):
-        model.fit(np.eye(4))
+    refused("after the fit", model.fit, np.eye(4), error=RuntimeError)
     state.check(model)
 
 

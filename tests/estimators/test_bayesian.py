@@ -7,11 +7,12 @@ import pickle
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from helpers.data import digits
 from helpers.each import each
+from helpers.refused import refused
 from scipy.optimize import linear_sum_assignment
 from scipy.stats import gamma
 from sklearn.base import clone
-from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -21,10 +22,7 @@ import ssnmf_fast as sf
 ESTIMATORS = [sf.BayesianNMF, sf.papers.SupervisedBayesianNMF]
 
 
-@pytest.fixture(scope="module")
-def digits():
-    X, y = load_digits(return_X_y=True)
-    return X[:300], y[:300]
+DIGITS = X, y = 16 * digits(300)[0], digits(300)[1]
 
 
 @pytest.fixture(scope="module")
@@ -42,8 +40,7 @@ def _fitted(kind, X, y=None, **parameters):
 
 @pytest.mark.parametrize("kind", ESTIMATORS)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_attributes_and_dtype(kind, dtype, digits):
-    X, y = digits
+def test_attributes_and_dtype(kind, dtype):
     model = _fitted(kind, X.astype(dtype), y)
     groups = 1 if kind is sf.BayesianNMF else 10
     assert model.components_.shape == (6, 64)
@@ -64,16 +61,14 @@ def test_attributes_and_dtype(kind, dtype, digits):
 
 @pytest.mark.parametrize("kind", ESTIMATORS)
 @pytest.mark.parametrize("container", [sp.csr_array, sp.csc_matrix, sp.coo_array])
-def test_sparse_equals_dense(kind, container, digits):
-    X, y = digits
+def test_sparse_equals_dense(kind, container):
     dense, sparse = _fitted(kind, X, y), _fitted(kind, container(X), y)
     np.testing.assert_allclose(sparse.components_, dense.components_, rtol=1e-10)
     np.testing.assert_allclose(sparse.transform(container(X)), dense.transform(X), rtol=1e-8)
 
 
 @pytest.mark.parametrize("kind", ESTIMATORS)
-def test_tools_of_scikit_learn(kind, digits):
-    X, y = digits
+def test_tools_of_scikit_learn(kind):
     model = _fitted(kind, X, y)
     S = model.transform(X)
     assert np.array_equal(clone(model).fit_transform(X, y), S)
@@ -85,8 +80,7 @@ def test_tools_of_scikit_learn(kind, digits):
 
 
 @pytest.mark.parametrize("kind", ESTIMATORS)
-def test_new_samples_come_near_to_those_of_the_fit(kind, digits):
-    X, y = digits
+def test_new_samples_come_near_to_those_of_the_fit(kind):
     model = _fitted(kind, X, y, max_iter=200)
     S = model.transform(X)
     distance = np.linalg.norm(S - model.representation_) / np.linalg.norm(S)
@@ -96,18 +90,14 @@ def test_new_samples_come_near_to_those_of_the_fit(kind, digits):
 
 
 @pytest.mark.parametrize("kind", ESTIMATORS)
-def test_bad_data_is_refused(kind, digits, tmp_path):
-    X, y = digits
+def test_bad_data_is_refused(kind, tmp_path):
     bad = X.copy()
     bad[2, 5] = -1
-    with pytest.raises(ValueError, match=r"Negative values in data passed to X.*X\[2, 5\]"):
-        _fitted(kind, bad, y)
+    refused(r"Negative values in data passed to X.*X\[2, 5\]", _fitted, kind, bad, y)
     for value, name in ((np.nan, "NaN"), (np.inf, "infinity")):
         bad[2, 5] = value
-        with pytest.raises(ValueError, match=name):
-            _fitted(kind, bad, y)
-        with pytest.raises(ValueError, match=name):
-            _fitted(kind, X, y).transform(bad)
+        refused(name, _fitted, kind, bad, y)
+        refused(name, _fitted(kind, X, y).transform, bad)
     stored = sp.csr_array(X)
     for name in ("indptr", "indices", "data"):
         np.save(tmp_path / f"{name}.npy", getattr(stored, name))
@@ -136,42 +126,33 @@ def test_bad_data_is_refused(kind, digits, tmp_path):
     ],
 )
 @each("kind", ESTIMATORS)
-def test_bad_parameters_are_refused(kind, parameters, error, message, digits):
-    with pytest.raises(error, match=message):
-        _fitted(kind, *digits, **parameters)
+def test_bad_parameters_are_refused(kind, parameters, error, message):
+    refused(message, _fitted, kind, *DIGITS, **parameters, error=error)
 
 
-def test_parameters_of_one_model_are_refused_too(digits):
-    X, y = digits
+def test_parameters_of_one_model_are_refused_too():
     for name in ("S_shape", "S_mean"):
-        with pytest.raises(ValueError, match=f"{name} must be 'auto' or"):
-            _fitted(sf.BayesianNMF, X, **{name: 1e-12})
+        refused(f"{name} must be 'auto' or", _fitted, sf.BayesianNMF, X, **{name: 1e-12})
     with pytest.raises(ValueError, match="rate_shape must be 'auto' or a number from"):
         _fitted(sf.papers.SupervisedBayesianNMF, X, y, rate_shape="learn")
     with pytest.raises(ValueError, match="rate_mean must be 'auto' or"):
         _fitted(sf.papers.SupervisedBayesianNMF, X, y, rate_mean=0)
 
 
-def test_bad_labels_are_refused(digits):
-    X, y = digits
-    with pytest.raises(ValueError, match="requires y to be passed"):
-        _fitted(sf.papers.SupervisedBayesianNMF, X, None)
-    with pytest.raises(ValueError, match="no labeled sample"):
-        _fitted(sf.papers.SupervisedBayesianNMF, X, np.full(300, np.nan))
-    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
-        _fitted(sf.papers.SupervisedBayesianNMF, X, y[:10])
+def test_bad_labels_are_refused():
+    refused("requires y to be passed", _fitted, sf.papers.SupervisedBayesianNMF, X, None)
+    refused("no labeled sample", _fitted, sf.papers.SupervisedBayesianNMF, X, np.full(300, np.nan))
+    refused("inconsistent numbers of samples", _fitted, sf.papers.SupervisedBayesianNMF, X, y[:10])
 
 
-def test_a_failed_fit_leaves_no_attributes(digits):
+def test_a_failed_fit_leaves_no_attributes():
     model = sf.BayesianNMF(A_shape=-1)
-    with pytest.raises(ValueError, match="A_shape"):
-        model.fit(digits[0])
+    refused("A_shape", model.fit, DIGITS[0])
     assert not hasattr(model, "components_")
 
 
 @pytest.mark.parametrize("kind", ESTIMATORS)
-def test_convergence_warning_and_callback(kind, digits):
-    X, y = digits
+def test_convergence_warning_and_callback(kind):
     with pytest.warns(ConvergenceWarning, match="max_iter=3") as caught:
         _fitted(kind, X, y, tol=1e-9, max_iter=3)
     assert caught[0].filename == __file__
@@ -229,14 +210,11 @@ def test_intervals(counts):
     )
     np.testing.assert_allclose(posterior.cdf(high) - posterior.cdf(low), 0.8, rtol=1e-6)
     for level in (0, 1, 1.5):
-        with pytest.raises(ValueError, match="level must be above 0 and below 1"):
-            model.interval_components(level)
-    with pytest.raises(TypeError, match="level must be a number"):
-        model.interval_representation("all")
+        refused("level must be above 0 and below 1", model.interval_components, level)
+    refused("level must be a number", model.interval_representation, "all", error=TypeError)
 
 
-def test_small_shapes_give_sparse_factors(digits):
-    X, _ = digits
+def test_small_shapes_give_sparse_factors():
     share = []
     for S_shape in (3, 1, 0.1):
         relative = _fitted(sf.BayesianNMF, X, S_shape=S_shape, max_iter=100).representation_

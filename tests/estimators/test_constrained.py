@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from helpers.data import digits
+from helpers.refused import refused
 
 import ssnmf_fast as sf
 
@@ -58,13 +59,10 @@ def test_a_common_weight_is_that_of_arrays(form):
 
 
 def test_bad_input_is_refused(tmp_path):
-    with pytest.raises(ValueError, match="y has one class only"):
-        _model().fit(X, np.zeros(300))
+    refused("y has one class only", _model().fit, X, np.zeros(300))
     with pytest.raises(ValueError, match=r"init\[0\] \(S\) has shape"):
         _model(init=(np.ones((3, 8)), np.ones((8, 64)))).fit(X, y)
-    with pytest.raises(ValueError, match="loss must be one of"):
-        _model(loss="other").fit(X, y)
+    refused("loss must be one of", _model(loss="other").fit, X, y)
     with pytest.raises(ValueError, match="NaN in a dense X"):
         _model().fit(X, y, X_weights=sf.weights.missing(sp.csr_array(X.shape)))
-    with pytest.raises(ValueError, match="requires y"):
-        _model().fit(X, None)
+    refused("requires y", _model().fit, X, None)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from helpers import dated_documents as dated
+from helpers.refused import refused
 
 import ssnmf_fast as sf
 
@@ -148,10 +149,8 @@ class TestIntervals:
         model = fit("tied")
         with pytest.raises(ValueError, match="over must be one of 'documents', 'starts'"):
             model.intervals(X, TIMES, over="slices")
-        with pytest.raises(ValueError, match="n_fits must be at least 2"):
-            model.intervals(X, TIMES, n_fits=1)
-        with pytest.raises(ValueError, match="level must be above 0 and below 1"):
-            model.intervals(X, TIMES, level=1)
+        refused("n_fits must be at least 2", model.intervals, X, TIMES, n_fits=1)
+        refused("level must be above 0 and below 1", model.intervals, X, TIMES, level=1)
         late = MONTH > 3
         with pytest.raises(ValueError, match="32 slices starting at 2001-05, and the fit had 36"):
             model.intervals(X[late], TIMES[late])

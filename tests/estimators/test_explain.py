@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from helpers.data import small_digits
 from helpers.each import each
 from helpers.guided_models import QUICK, guided_models
+from helpers.refused import refused
 from scipy.special import logit
 
 import ssnmf_fast as sf
@@ -260,15 +261,12 @@ def test_topics_of_the_committee_have_the_shares_of_classes(of_words):
 )
 def test_bad_questions_are_refused(given, error, message, of_words):
     model, words = of_words
-    with pytest.raises(error, match=message):
-        model.explain(words).top(**given)
+    refused(message, model.explain(words).top, **given, error=error)
 
 
 def test_bad_data_are_refused(of_words):
     model, words = of_words
-    with pytest.raises(ValueError, match="features"):
-        model.explain(words[:, 1:])
-    with pytest.raises(ValueError, match="n_terms must be at least 1"):
-        model.explain(words).leading_terms(0)
+    refused("features", model.explain, words[:, 1:])
+    refused("n_terms must be at least 1", model.explain(words).leading_terms, 0)
     with pytest.raises(AttributeError, match="has no attribute 'explain'"):
         sf.papers.MarginNMF(predicts=False, **QUICK).explain  # noqa: B018

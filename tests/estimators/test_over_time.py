@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from helpers.refused import refused
 from sklearn.decomposition import NMF as OtherNMF
 from sklearn.decomposition import PCA, LatentDirichletAllocation
 
@@ -248,35 +249,30 @@ def test_picture(over_time: Any) -> None:
 
 
 def test_refusals(model: Any, over_time: Any, tmp_path: Any) -> None:
-    def refused(kind: Any, message: str, *given: Any, **more: Any) -> None:
-        with pytest.raises(kind, match=message):
-            sf.topics_over_time(*given, **more)
+    def call_refused(kind: Any, message: str, *given: Any, **more: Any) -> None:
+        refused(message, sf.topics_over_time, *given, **more, error=kind)
 
     sp.save_npz(tmp_path / "X.npz", sp.csr_matrix(X), compressed=False)
     on_disk = sf.io.open_csr(tmp_path / "X.npz")
-    refused(TypeError, "X is on disk, and topics_over_time", model, on_disk, TIMES)
-    refused(TypeError, "model must be fitted", sf.NMF(2), X, TIMES)
-    refused(TypeError, "model must be fitted", "NMF", X, TIMES)
+    call_refused(TypeError, "X is on disk, and topics_over_time", model, on_disk, TIMES)
+    call_refused(TypeError, "model must be fitted", sf.NMF(2), X, TIMES)
+    call_refused(TypeError, "model must be fitted", "NMF", X, TIMES)
     tensor = sf.NonnegativeCP(1, max_iter=5, tol=0).fit(np.ones((2, 3, 4)))
-    refused(TypeError, "model must be fitted", tensor, X, TIMES)
-    refused(ValueError, "negative components_", PCA(2).fit(X.toarray()), X, TIMES)
-    refused(ValueError, "times has 3 entries and X has 600", model, X, TIMES[:3])
-    refused(ValueError, "by has 3 entries and X has 600", model, X, TIMES, by=CLASSES[:3])
-    refused(ValueError, "X has 3 features", model, X[:, :3], TIMES)
-    refused(ValueError, "feature_names holds 1 names", model, X, TIMES, feature_names=["a"])
-    refused(ValueError, "freq must be one of", model, X, TIMES, freq="eon")
-    refused(ValueError, "n_terms", model, X, TIMES, n_terms=0)
-    refused(ValueError, "0 sample", model, X[:0], [])
-    refused(ValueError, "is not a date", model, X, ["soon"] * 600)
+    call_refused(TypeError, "model must be fitted", tensor, X, TIMES)
+    call_refused(ValueError, "negative components_", PCA(2).fit(X.toarray()), X, TIMES)
+    call_refused(ValueError, "times has 3 entries and X has 600", model, X, TIMES[:3])
+    call_refused(ValueError, "by has 3 entries and X has 600", model, X, TIMES, by=CLASSES[:3])
+    call_refused(ValueError, "X has 3 features", model, X[:, :3], TIMES)
+    call_refused(ValueError, "feature_names holds 1 names", model, X, TIMES, feature_names=["a"])
+    call_refused(ValueError, "freq must be one of", model, X, TIMES, freq="eon")
+    call_refused(ValueError, "n_terms", model, X, TIMES, n_terms=0)
+    call_refused(ValueError, "0 sample", model, X[:0], [])
+    call_refused(ValueError, "is not a date", model, X, ["soon"] * 600)
     for wrong, message in ((12, "slice"), (-1, "slice"), ("2009-01", "none begins")):
-        with pytest.raises(ValueError, match=message):
-            over_time.terms(wrong)
-    with pytest.raises(ValueError, match="kind"):
-        over_time.terms(0, "more")
-    with pytest.raises(ValueError, match="topic"):
-        over_time.documents(0, 2)
-    with pytest.raises(ValueError, match="part"):
-        over_time.to_rows("terms")
+        refused(message, over_time.terms, wrong)
+    refused("kind", over_time.terms, 0, "more")
+    refused("topic", over_time.documents, 0, 2)
+    refused("part", over_time.to_rows, "terms")
 
 
 def test_dask_arrays_are_refused(model: Any) -> None:

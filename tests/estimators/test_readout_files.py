@@ -9,13 +9,11 @@ import numpy as np
 import pytest
 from helpers.data import small_digits
 from helpers.guided_models import QUICK, guided_models
+from helpers.refused import refused
 
 import ssnmf_fast as sf
 
-
-@pytest.fixture(scope="module")
-def small():
-    return small_digits()
+DATA = X, y = small_digits()
 
 
 NAMES = ["chosen", "several", "refit", "joint", "regressor"]
@@ -24,8 +22,7 @@ NAMES += ["topics", "lists", "constrained", "margin", "bayesian"]
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
-def test_files_keep_what_predicts(name, small, tmp_path):
-    X, y = small
+def test_files_keep_what_predicts(name, tmp_path):
     model, targets = guided_models(X, y)[name]
     model.fit(X, targets)
     sf.save(model, tmp_path / "model.npz")
@@ -97,16 +94,15 @@ def _without(name):
         _set("readout_/slopes", lambda a: a.astype(str)),
     ],
 )
-def test_damaged_readouts_are_refused(change, small, tmp_path):
-    model = sf.SSNMFClassifier(n_components=10, supervision_weight=np.inf, **QUICK).fit(*small)
+def test_damaged_readouts_are_refused(change, tmp_path):
+    model = sf.SSNMFClassifier(n_components=10, supervision_weight=np.inf, **QUICK).fit(*DATA)
     path = tmp_path / "model.npz"
     sf.save(model, path)
     content = path.read_bytes()
     path.write_bytes(damaged(content, lambda arrays, plain: None))
-    assert np.array_equal(sf.load(path).predict(small[0]), model.predict(small[0]))
+    assert np.array_equal(sf.load(path).predict(DATA[0]), model.predict(DATA[0]))
     path.write_bytes(damaged(content, change))
-    with pytest.raises(ValueError, match="is damaged"):
-        sf.load(path)
+    refused("is damaged", sf.load, path)
 
 
 @pytest.mark.parametrize(
@@ -119,10 +115,9 @@ def test_damaged_readouts_are_refused(change, small, tmp_path):
         _without("alpha_/indices"),
     ],
 )
-def test_damaged_sparse_attributes_are_refused(change, small, tmp_path):
-    model = sf.papers.MarginNMF(n_components=4, **QUICK).fit(*small)
+def test_damaged_sparse_attributes_are_refused(change, tmp_path):
+    model = sf.papers.MarginNMF(n_components=4, **QUICK).fit(*DATA)
     path = tmp_path / "model.npz"
     sf.save(model, path)
     path.write_bytes(damaged(path.read_bytes(), change))
-    with pytest.raises(ValueError, match="is damaged"):
-        sf.load(path)
+    refused("is damaged", sf.load, path)

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from helpers.data import small_digits
 from helpers.each import each
 from sklearn.base import clone
-from sklearn.datasets import load_digits
 
 import ssnmf_fast as sf
 
@@ -22,12 +22,7 @@ POWERS, OTHERS = (2.0**-20, 2.0**20), (1e-6, 1e6)
 REGRESSION, EXACT = 5e-2, 1e-3
 
 
-@pytest.fixture(scope="module")
-def data():
-    """Digits of 4 x 4 pixels, and labels of some."""
-    X, y = load_digits(return_X_y=True)
-    X = X[:200].reshape(-1, 4, 2, 4, 2).mean(axis=(2, 4)).reshape(-1, 16) / 16
-    return X, np.where(np.arange(200) % 4 == 0, y[:200], -1)
+DATA = X, y = small_digits(200, 4)
 
 
 def topics(model):
@@ -78,8 +73,7 @@ def several(y):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("given", ["many", "few", "several"])
-def test_classifier_that_chooses(given, data):
-    X, y = data
+def test_classifier_that_chooses(given):
     labels = {"many": y, "few": np.where(np.arange(200) < 60, y, -1), "several": several(y)}[given]
     compare(sf.SSNMFClassifier(**FIXED), X, labels, chance, REGRESSION, (2.0**-20, 1e6))
 
@@ -88,7 +82,7 @@ def test_classifier_that_chooses(given, data):
 @each("readout", ["logistic", "refit", "joint"])
 @each("supervision_loss", LOSSES)
 @each("loss", LOSSES)
-def test_classifier_with_balanced_losses(loss, supervision_loss, readout, data):
+def test_classifier_with_balanced_losses(loss, supervision_loss, readout):
     model = sf.SSNMFClassifier(
         n_components=12,
         loss=loss,
@@ -98,13 +92,12 @@ def test_classifier_with_balanced_losses(loss, supervision_loss, readout, data):
         readout=readout,
         **FIXED,
     )
-    compare(model, *data, chance, REGRESSION if readout == "logistic" else EXACT)
+    compare(model, *DATA, chance, REGRESSION if readout == "logistic" else EXACT)
 
 
 @pytest.mark.parametrize("supervision_loss", LOSSES)
 @pytest.mark.parametrize("loss", LOSSES)
-def test_regressor(loss, supervision_loss, data):
-    X, y = data
+def test_regressor(loss, supervision_loss):
     target = np.where(y < 0, np.nan, X[:, 4:10].sum(axis=1))
     model = sf.SSNMFRegressor(
         n_components=6,
@@ -117,9 +110,8 @@ def test_regressor(loss, supervision_loss, data):
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-def test_a_number_as_weight_holds_where_both_sides_have_the_same_units(loss, data):
+def test_a_number_as_weight_holds_where_both_sides_have_the_same_units(loss):
     """Targets that grow with the data: c X and c y."""
-    X, y = data
     target = np.where(y < 0, np.nan, X[:, 4:10].sum(axis=1))
     given = {"loss": loss, "supervision_loss": loss, "supervision_weight": 2.0}
     model = sf.SSNMFRegressor(n_components=6, **given, **FIXED)
@@ -134,21 +126,21 @@ def test_a_number_as_weight_holds_where_both_sides_have_the_same_units(loss, dat
 @pytest.mark.slow
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("weight", ["auto", "balanced", 1.0])
-def test_margins(loss, weight, data):
+def test_margins(loss, weight):
     model = sf.papers.MarginNMF(n_components=12, loss=loss, supervision_weight=weight, **FIXED)
-    compare(model, *data, chance, REGRESSION)
+    compare(model, *DATA, chance, REGRESSION)
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-def test_named_topics(loss, data):
-    compare(sf.TopicSupervisedNMF(loss=loss, **FIXED), *data, chance, REGRESSION)
+def test_named_topics(loss):
+    compare(sf.TopicSupervisedNMF(loss=loss, **FIXED), *DATA, chance, REGRESSION)
 
 
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("init", ["random", "nndsvda"])
-def test_shared_rows(loss, init, data):
+def test_shared_rows(loss, init):
     model = sf.papers.ConstrainedNMF(n_components=12, loss=loss, init=init, **FIXED)
-    compare(model, *data, chance, REGRESSION)
+    compare(model, *DATA, chance, REGRESSION)
 
 
 def shares(model, X):
@@ -159,27 +151,23 @@ def shares(model, X):
 
 @each("init", ["auto", "random", "nndsvda", "random-acol"])
 @each("loss", LOSSES)
-def test_without_labels(loss, init, data):
-    X, _ = data
+def test_without_labels(loss, init):
     compare(sf.NMF(n_components=6, loss=loss, init=init, **FIXED), X, None, shares, EXACT)
 
 
 @pytest.mark.parametrize("kind", [sf.BayesianNMF, sf.papers.SupervisedBayesianNMF])
-def test_bayesian_models(kind, data):
-    X, y = data
+def test_bayesian_models(kind):
     compare(kind(n_components=6, **FIXED), np.pi * X, y, shares, EXACT)  # never integers
 
 
-def test_predictions_of_bayes(data):
-    X, y = data
+def test_predictions_of_bayes():
     model = sf.papers.SupervisedBayesianNMF(n_components=4, **FIXED)
     compare(model, np.pi * X, y, chance, REGRESSION)
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-def test_components_of_any_size_are_represented_alike(loss, data):
+def test_components_of_any_size_are_represented_alike(loss):
     """The optimality conditions of small components count as much as those of large ones."""
-    X, _ = data
     A = sf.NMF(n_components=8, loss=loss, **FIXED).fit(X).components_
     expected = sf.represent(X, A, loss=loss)
     sizes = 2.0 ** np.random.default_rng(0).integers(-30, 30, 8)

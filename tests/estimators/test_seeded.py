@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from helpers.each import each
+from helpers.refused import refused
 from sklearn.base import clone
 
 import ssnmf_fast as sf
@@ -32,14 +33,11 @@ def seeded(seeds=None, **parameters):
     return sf.SeededTopics(SEEDS if seeds is None else seeds, **given)
 
 
-@pytest.fixture(scope="module")
-def data():
-    return texts()
+DATA = X, y = texts()
 
 
 @pytest.mark.parametrize("loss", ["kullback-leibler", "frobenius"])
-def test_words_alone_find_the_topics(loss, data):
-    X, y = data
+def test_words_alone_find_the_topics(loss):
     model = seeded(loss=loss).fit(X)
     assert model.score(X, y) > 0.95
     new, truth = texts(seed=1)
@@ -53,8 +51,7 @@ def test_words_alone_find_the_topics(loss, data):
     assert (falls <= 1e-9 * model.objective_[0][1]).all()
 
 
-def test_names_of_topics(data):
-    X, _ = data
+def test_names_of_topics():
     model = seeded(n_free_topics=2).fit(X)
     assert list(model.get_feature_names_out()) == [*NAMES, "free0", "free1"]
     topics = model.topics(n_terms=4)
@@ -77,8 +74,7 @@ def test_given_names_of_features_are_used_everywhere():
     assert all({*terms} <= {*names} for terms in found)
 
 
-def test_order_of_the_lists_is_the_order_of_the_topics(data):
-    X, _ = data
+def test_order_of_the_lists_is_the_order_of_the_topics():
     order = [2, 0, 1]
     turned = {NAMES[c]: SEEDS[NAMES[c]][::-1] for c in order}
     one, other = seeded().fit(X), seeded(turned).fit(X)
@@ -88,24 +84,22 @@ def test_order_of_the_lists_is_the_order_of_the_topics(data):
 
 
 @pytest.mark.parametrize("longest", NAMES)
-def test_long_lists_do_not_dominate(longest, data):
-    X, y = data
+def test_long_lists_do_not_dominate(longest):
     many = [word for word in WORDS if word.startswith(longest)]
     model = seeded(SEEDS | {longest: many}).fit(X)
     assert model.score(X, y) > 0.95
     np.testing.assert_allclose(model.seed_weights_.sum(axis=1), 1)
 
 
-def test_common_words_do_not_make_a_list_dominate(data):
-    X, y = data
+def test_common_words_do_not_make_a_list_dominate():
+    X, y = DATA
     X = X.copy()
     X[:, 24] += 50  # any0
     model = seeded(SEEDS | {"space": ["space0", "space1", "any0"]}).fit(X)
     assert model.score(X, y) > 0.9
 
 
-def test_strengths_count(data):
-    X, _ = data
+def test_strengths_count():
     pair = {"space": ["space0"], "sport": ["sport0"]}
 
     def share_of_space(strength):
@@ -119,8 +113,7 @@ def test_strengths_count(data):
     assert np.array_equal(equal.predict_proba(X), listed)
 
 
-def test_strong_wrong_seed_misleads(data):
-    X, y = data
+def test_strong_wrong_seed_misleads():
 
     def found(strength):
         seeds = SEEDS | {"space": {"space0": 1.0, "sport2": strength, "sport3": strength}}
@@ -132,8 +125,7 @@ def test_strong_wrong_seed_misleads(data):
 
 @pytest.mark.parametrize("free", [0, 2])
 @pytest.mark.parametrize("loss", ["kullback-leibler", "frobenius"])
-def test_forbidden_words_have_no_weight(loss, free, data):
-    X, y = data
+def test_forbidden_words_have_no_weight(loss, free):
     forbidden = {"space": ["any0", "sport2"], "cars": ["any0"]}
     model = seeded(loss=loss, forbidden=forbidden, n_free_topics=free).fit(X)
     place = {word: i for i, word in enumerate(WORDS)}
@@ -144,8 +136,7 @@ def test_forbidden_words_have_no_weight(loss, free, data):
     assert model.score(X, y) > 0.95
 
 
-def test_forbidden_words_do_not_speak_for_a_topic(data):
-    X, y = data
+def test_forbidden_words_do_not_speak_for_a_topic():
     known = [word for word in WORDS if word.startswith("sport") and word not in SEEDS["sport"]]
 
     def found(forbidden):
@@ -155,8 +146,7 @@ def test_forbidden_words_do_not_speak_for_a_topic(data):
     assert found(known) < 0.7 < 0.95 < found(known[:1])
 
 
-def test_sure_samples_have_one_topic(data):
-    X, _ = data
+def test_sure_samples_have_one_topic():
     model = seeded(n_free_topics=1).fit(X)
     used = (model.representation_[:, :3] > 0).sum(axis=1)
     assert np.mean(used <= 1) >= 0.5
@@ -164,8 +154,7 @@ def test_sure_samples_have_one_topic(data):
     assert (model.representation_[:, 3] > 0).all()
 
 
-def test_unknown_words_are_named(data):
-    X, _ = data
+def test_unknown_words_are_named():
     with pytest.warns(UserWarning, match="seeds has features .*'orbitt', 'nasaa'"):
         model = seeded(SEEDS | {"space": ["space0", "orbitt", "nasaa"]}).fit(X)
     assert model.unknown_seeds_ == ["orbitt", "nasaa"]
@@ -179,8 +168,7 @@ def test_unknown_words_are_named(data):
     assert seeded().fit(X).unknown_seeds_ == []
 
 
-def test_features_by_number_and_by_columns(data):
-    X, _ = data
+def test_features_by_number_and_by_columns():
     expected = seeded().fit(X).predict_proba(X)
     numbers = {name: np.array([8 * c, 8 * c + 1]) for c, name in enumerate(NAMES)}
     found = sf.SeededTopics(numbers, **QUICK).fit(X).predict_proba(X)
@@ -192,8 +180,7 @@ def test_features_by_number_and_by_columns(data):
     assert model.topics(n_terms=1)[0].terms[0] in WORDS
 
 
-def test_topics_of_an_earlier_model_are_seeds(data):
-    X, y = data
+def test_topics_of_an_earlier_model_are_seeds():
     old = seeded().fit(*texts(seed=5)[:1])
     rows = dict(zip(NAMES, old.components_, strict=True))
     model = sf.SeededTopics(rows, **QUICK).fit(X)
@@ -204,8 +191,8 @@ def test_topics_of_an_earlier_model_are_seeds(data):
         sf.SeededTopics(rows | {"space": np.ones(5)}).fit(X)
 
 
-def test_labels_and_words_together(data):
-    X, y = data
+def test_labels_and_words_together():
+    X, y = DATA
     y = y.astype(object)
     few = np.full(len(y), None, dtype=object)
     rows = [np.flatnonzero(y == name)[:4] for name in NAMES]
@@ -226,8 +213,7 @@ def test_labels_and_words_together(data):
     assert none.n_labeled_ == 0
 
 
-def test_labels_without_words(data):
-    X, y = data
+def test_labels_without_words():
     some = np.where(np.arange(len(y)) % 6 == 0, y, "-1").astype(object)
     some[some == "-1"] = None
     model = sf.SeededTopics(**QUICK).fit(X, some)
@@ -235,16 +221,14 @@ def test_labels_without_words(data):
     assert model.score(X, y) > 0.95
 
 
-def test_labels_correct_wrong_words(data):
-    X, y = data
+def test_labels_correct_wrong_words():
     wrong = SEEDS | {"space": ["cars2", "cars3"], "cars": ["space2", "space3"]}
     misled = seeded(wrong).fit(X).score(X, y)
     assert seeded(wrong).fit(X, y).score(X, y) > 0.9 > misled
 
 
 @pytest.mark.parametrize("container", [sp.csr_array, sp.csc_matrix])
-def test_sparse_equals_dense_and_scale_does_not_matter(container, data):
-    X, _ = data
+def test_sparse_equals_dense_and_scale_does_not_matter(container):
     # With "auto" and a small `tol`, sparse data alone take coordinate descent.
     options = {"solver": "mm", "tol": 0, "max_iter": 20}
     one, other = seeded(**options).fit(X), seeded(**options).fit(container(X))
@@ -255,8 +239,8 @@ def test_sparse_equals_dense_and_scale_does_not_matter(container, data):
         assert np.array_equal(scaled.predict_proba(factor * X), one.predict_proba(X))
 
 
-def test_threads_do_not_matter_and_single_precision_stays(data):
-    X, y = data
+def test_threads_do_not_matter_and_single_precision_stays():
+    X, y = DATA
     X = X.astype(np.float32)
     one, two = seeded(n_threads=1).fit(X), seeded(n_threads=2).fit(X)
     assert np.array_equal(one.components_, two.components_)
@@ -265,16 +249,15 @@ def test_threads_do_not_matter_and_single_precision_stays(data):
     assert one.score(X, y) > 0.95
 
 
-def test_empty_samples_have_the_shares_of_the_topics(data):
-    X, _ = data
+def test_empty_samples_have_the_shares_of_the_topics():
+    X, _ = DATA
     X = np.vstack([X, np.zeros((2, X.shape[1]))])
     model = seeded().fit(X)
     np.testing.assert_allclose(model.predict_proba(X[-2:]), [model.class_prior_] * 2, rtol=1e-6)
     assert np.isfinite(model.components_).all()
 
 
-def test_saved_models_come_back(data, tmp_path):
-    X, _ = data
+def test_saved_models_come_back(tmp_path):
     with pytest.warns(UserWarning, match="'comet'"):
         model = seeded(SEEDS | {"space": ["space0", "comet"]}, n_free_topics=1).fit(X)
     sf.save(model, tmp_path / "model.npz")
@@ -286,8 +269,7 @@ def test_saved_models_come_back(data, tmp_path):
     assert loaded.unknown_seeds_ == ["comet"]
 
 
-def test_explanations_and_suggestions(data):
-    X, _ = data
+def test_explanations_and_suggestions():
     model = seeded().fit(X)
     reasons = model.explain(X).top(0, feature_names=WORDS)
     terms = [name for kind, name, value in reasons.parts if kind == "term" and value > 0]
@@ -295,8 +277,7 @@ def test_explanations_and_suggestions(data):
     assert len(set(model.suggest(X, 5))) == 5
 
 
-def test_the_parameters_are_not_changed(data):
-    X, _ = data
+def test_the_parameters_are_not_changed():
     seeds = {name: dict.fromkeys(words, 1.0) for name, words in SEEDS.items()}
     before = {name: dict(words) for name, words in seeds.items()}
     model = seeded(seeds, forbidden={"cars": ["any1"]}).fit(X)
@@ -322,19 +303,13 @@ def test_the_parameters_are_not_changed(data):
         ({"n_free_topics": -1}, ValueError, "n_free_topics"),
     ],
 )
-def test_bad_parameters(parameters, error, message, data):
-    X, _ = data
-    with pytest.raises(error, match=message):
-        seeded(**parameters).fit(X)
+def test_bad_parameters(parameters, error, message):
+    refused(message, seeded(**parameters).fit, X, error=error)
 
 
-def test_bad_labels_and_data(data):
-    X, y = data
+def test_bad_labels_and_data():
     with pytest.raises(ValueError, match="y holds 'golf', which is not one of the topics"):
         seeded().fit(X, np.where(y == "cars", "golf", y))
-    with pytest.raises(ValueError, match="requires y"):
-        sf.SeededTopics().fit(X)
-    with pytest.raises(TypeError, match="X_weights"):
-        seeded().fit(X, X_weights=np.ones_like(X))
-    with pytest.raises(ValueError, match="NaN"):
-        seeded().fit(np.where(X == 1, np.nan, X))
+    refused("requires y", sf.SeededTopics().fit, X)
+    refused("X_weights", seeded().fit, X, X_weights=np.ones_like(X), error=TypeError)
+    refused("NaN", seeded().fit, np.where(X == 1, np.nan, X))

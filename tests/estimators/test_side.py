@@ -9,6 +9,7 @@ import pytest
 import scipy.sparse as sp
 from helpers.data import hide, tfidf, zipf_documents
 from helpers.each import each
+from helpers.refused import refused
 from sklearn.base import clone
 
 import ssnmf_fast as sf
@@ -22,16 +23,17 @@ def planted(y, seed, strength=0.6, columns=20):
     return centers[y] + np.random.default_rng(seed).standard_normal((len(y), columns))
 
 
-@pytest.fixture(scope="module")
-def data():
+def make_data():
     """Documents of which 16 are labeled, and a table that tells their classes apart."""
     counts, y = zipf_documents(0, n=160, m=80)
     return tfidf(counts), y, hide(y, 4, 0), planted(y, 1, 1.0)
 
 
+DATA = X, y, hidden, E = make_data()
+
+
 @pytest.fixture(scope="module")
-def fitted(data):
-    X, _, hidden, E = data
+def fitted():
     return quick().fit(X, hidden, side={"embedding": E})
 
 
@@ -40,8 +42,7 @@ def quick(**settings):
 
 
 @pytest.mark.slow
-def test_a_good_table_is_used(data, fitted):
-    X, y, hidden, E = data
+def test_a_good_table_is_used(fitted):
     rest = hidden < 0
     plain = quick().fit(X, hidden)
     with_table = fitted.predict(X, side={"embedding": E})
@@ -51,8 +52,7 @@ def test_a_good_table_is_used(data, fitted):
     assert fitted.committee_["embedding"]["score"] > 0.5
 
 
-def test_predictions_depend_on_the_table(data, fitted):
-    X, y, _, E = data
+def test_predictions_depend_on_the_table(fitted):
     score = fitted.score(X, y, side={"embedding": E})
     assert score == np.mean(fitted.predict(X, side={"embedding": E}) == y)
     assert fitted.score(X, y, side={"embedding": -E}) < score - 0.1
@@ -78,23 +78,20 @@ def test_noise_does_no_harm():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("form", [sp.csr_array, sp.coo_array, np.asfortranarray])
-def test_the_form_of_a_table_does_not_matter(form, data, fitted):
-    X, _, hidden, E = data
+def test_the_form_of_a_table_does_not_matter(form, fitted):
     model = quick().fit(X, hidden, side={"embedding": form(E)})
     found = model.predict_proba(X, side={"embedding": form(E)})
     assert np.allclose(found, fitted.predict_proba(X, side={"embedding": E}), atol=1e-6)
 
 
-def test_the_scale_of_a_row_does_not_matter(data, fitted):
-    X, _, _, E = data
+def test_the_scale_of_a_row_does_not_matter(fitted):
     scaled = E * np.random.default_rng(0).uniform(0.1, 10, (len(E), 1))
     found = fitted.predict_proba(X, side={"embedding": scaled})
     assert np.allclose(found, fitted.predict_proba(X, side={"embedding": E}), atol=1e-9)
 
 
 @pytest.mark.slow
-def test_single_precision(data):
-    X, y, hidden, E = data
+def test_single_precision():
     side = {"embedding": E.astype(np.float32)}
     model = quick().fit(X.astype(np.float32), hidden, side=side)
     assert model.components_.dtype == np.float32
@@ -102,49 +99,43 @@ def test_single_precision(data):
 
 
 @pytest.mark.slow
-def test_tables_are_not_modified(data):
-    X, _, hidden, E = data
+def test_tables_are_not_modified():
     table, before = E.copy(), E.copy()
     quick().fit(X, hidden, side={"embedding": table}).predict(X, side={"embedding": table})
     assert np.array_equal(table, before)
 
 
 @pytest.mark.slow
-def test_same_bits_for_any_number_of_threads(data, fitted):
-    X, _, hidden, E = data
+def test_same_bits_for_any_number_of_threads(fitted):
     model = quick(n_threads=2).fit(X, hidden, side={"embedding": E})
     side = {"embedding": E}
     assert np.array_equal(model.predict_proba(X, side=side), fitted.predict_proba(X, side=side))
 
 
-def test_rows_are_predicted_one_by_one(data, fitted):
-    X, _, _, E = data
+def test_rows_are_predicted_one_by_one(fitted):
     rows = np.random.default_rng(0).permutation(len(E))[:20]
     whole = fitted.decision_function(X, side={"embedding": E})[rows]
     assert np.allclose(fitted.decision_function(X[rows], side={"embedding": E[rows]}), whole)
 
 
-def test_an_empty_sample_is_predicted_from_its_table(data, fitted):
-    _, y, _, E = data
+def test_an_empty_sample_is_predicted_from_its_table(fitted):
     empty = sp.csr_array((len(y), 80))
     assert np.mean(fitted.predict(empty, side={"embedding": E}) == y) > 0.6
 
 
-def test_topics_do_not_need_the_table(data, fitted):
-    X = data[0]
-    assert fitted.transform(X).shape == (len(data[1]), len(fitted.components_))
+def test_topics_do_not_need_the_table(fitted):
+    X = DATA[0]
+    assert fitted.transform(X).shape == (len(DATA[1]), len(fitted.components_))
 
 
 @pytest.mark.slow
-def test_fit_transform(data, fitted):
-    X, _, hidden, E = data
+def test_fit_transform(fitted):
     found = quick().fit_transform(X, hidden, side={"embedding": E})
     assert np.array_equal(found, fitted.transform(X))
 
 
 @pytest.mark.slow
-def test_two_tables_keep_to_their_names(data):
-    X, y, hidden, E = data
+def test_two_tables_keep_to_their_names():
     side = {"embedding": E, "place": sp.csr_array(np.eye(3)[np.arange(len(y)) % 3])}
     model = quick().fit(X, hidden, side=side)
     assert model.side_ == {"embedding": 20, "place": 3}
@@ -155,8 +146,7 @@ def test_two_tables_keep_to_their_names(data):
 
 
 @pytest.mark.slow
-def test_several_labels(data):
-    X, y, hidden, E = data
+def test_several_labels():
     Y = np.eye(N_CLASSES)[y]
     Y[::3, 0] = 1
     Y[hidden < 0] = np.nan
@@ -166,8 +156,7 @@ def test_several_labels(data):
 
 
 @pytest.mark.slow
-def test_with_weights_of_entries(data):
-    X, y, hidden, E = data
+def test_with_weights_of_entries():
     weights = sf.weights.outer(rows=np.linspace(0.5, 1.5, len(y)))
     side = {"embedding": E}
     model = quick().fit(X, hidden, X_weights=weights, side=side)
@@ -176,8 +165,7 @@ def test_with_weights_of_entries(data):
 
 
 @pytest.mark.slow
-def test_with_data_on_disk(data, tmp_path):
-    X, y, hidden, E = data
+def test_with_data_on_disk(tmp_path):
     sp.save_npz(tmp_path / "X.npz", X, compressed=False)
     on_disk, side = sf.io.open_csr(tmp_path / "X.npz"), {"embedding": E}
     model = quick().fit(on_disk, hidden, side=side)
@@ -185,8 +173,7 @@ def test_with_data_on_disk(data, tmp_path):
     assert model.score(on_disk, y, side=side) > 0.8
 
 
-def test_without_validation(data):
-    X, y, _, E = data
+def test_without_validation():
     side = {"embedding": E}
     model = quick().fit(X, hide(y, 1, 0), side=side)
     assert not model.validation_scores_
@@ -194,8 +181,7 @@ def test_without_validation(data):
     assert model.score(X, y, side=side) > 0.3
 
 
-def test_files_and_copies(data, fitted, tmp_path):
-    X, _, _, E = data
+def test_files_and_copies(fitted, tmp_path):
     sf.save(fitted, tmp_path / "model.npz")
     loaded = sf.load(tmp_path / "model.npz")
     wanted = fitted.predict_proba(X, side={"embedding": E})
@@ -226,22 +212,18 @@ def test_attributes_that_contradict_themselves_are_not_saved(fitted, tmp_path):
         ({"topics": np.ones((160, 2))}, ValueError, "name of a member"),
     ],
 )
-def test_bad_tables_are_refused(side, error, message, data):
-    X, _, hidden, _ = data
-    with pytest.raises(error, match=message):
-        quick().fit(X, hidden, side=side)
+def test_bad_tables_are_refused(side, error, message):
+    refused(message, quick().fit, X, hidden, side=side, error=error)
 
 
 @pytest.mark.slow
-def test_names_of_all_members_are_taken(data):
-    X, y, hidden, E = data
+def test_names_of_all_members_are_taken():
     names = {*quick().fit(X, hidden).validation_scores_}
     indicators = np.where(hidden[:, None] < 0, np.nan, np.eye(N_CLASSES)[y])
     names |= {*quick().fit(X, indicators).validation_scores_}
     assert {"committee", "topics", "neighbors"} < names
     for name in names:
-        with pytest.raises(ValueError, match="the name of a member of the committee"):
-            quick().fit(X, hidden, side={name: E})
+        refused("the name of a member of the committee", quick().fit, X, hidden, side={name: E})
 
 
 @pytest.mark.parametrize(
@@ -252,30 +234,24 @@ def test_names_of_all_members_are_taken(data):
         ({"embedding": np.ones((160, 19))}, "has 19 columns; expected 20"),
     ],
 )
-def test_predictions_need_the_tables_of_the_fit(side, message, data, fitted):
-    X, y, _, _ = data
+def test_predictions_need_the_tables_of_the_fit(side, message, fitted):
     for call in (fitted.predict, fitted.predict_proba, fitted.decision_function):
-        with pytest.raises(ValueError, match=message):
-            call(X, side=side)
-    with pytest.raises(ValueError, match=message):
-        fitted.score(X, y, side=side)
+        refused(message, call, X, side=side)
+    refused(message, fitted.score, X, y, side=side)
 
 
 @pytest.mark.slow
-def test_a_fit_without_tables_refuses_them(data):
-    X, _, hidden, E = data
+def test_a_fit_without_tables_refuses_them():
     for model in (
         quick(),
         sf.SSNMFClassifier(5, random_state=0),
         sf.papers.MarginNMF(5, random_state=0),
     ):
         model.fit(X, hidden)
-        with pytest.raises(ValueError, match="fitted with no side; got the tables"):
-            model.predict(X, side={"embedding": E})
+        refused("fitted with no side; got the tables", model.predict, X, side={"embedding": E})
 
 
-def test_tables_are_explained(data, fitted):
-    X, _, _, E = data
+def test_tables_are_explained(fitted):
     side = {"embedding": E}
     found = fitted.explain(X, side=side)
     logits = fitted.decision_function(X, side=side)
@@ -285,20 +261,17 @@ def test_tables_are_explained(data, fitted):
         sums = found.topics(name).sum(axis=1) + found.features(name).sum(axis=1)
         np.testing.assert_allclose(parts[:, k] + sums, found.totals[:, k], atol=1e-9)
     assert ("table", "embedding") in [part[:2] for part in found.top(0).parts]
-    with pytest.raises(ValueError, match="fitted with side with the tables"):
-        fitted.explain(X)
+    refused("fitted with side with the tables", fitted.explain, X)
 
 
 @pytest.mark.slow
-def test_suggestions_see_the_table(data, fitted):
-    X, _, hidden, E = data
+def test_suggestions_see_the_table(fitted):
     rest = np.flatnonzero(hidden < 0)
     chosen = fitted.suggest(X[rest], 5, side={"embedding": E[rest]})
     assert len(set(chosen)) == 5
     others = fitted.suggest(X[rest], 5, side={"embedding": -E[rest]})
     assert chosen.tolist() != others.tolist()
-    with pytest.raises(ValueError, match="Predictions need the same tables"):
-        fitted.suggest(X[rest], 5)
+    refused("Predictions need the same tables", fitted.suggest, X[rest], 5)
     rest = np.tile(rest, -(-10_500 // len(rest)))  # of so many only some are looked at
     looked = rest[np.arange(10_000) * len(rest) // 10_000]
     places = np.arange(10_000) * len(rest) // 10_000
@@ -332,5 +305,4 @@ def test_columns_and_rows_of_tables_are_matched_by_name(named, method, tmp_path)
             parts = (wanted.totals, found.totals) if method == "explain" else (wanted, found)
             np.testing.assert_array_equal(*parts)
         for wrong, problem in ((E.add_prefix("a"), "columns of the fit"), (E[:60], "rows of X")):
-            with pytest.raises(ValueError, match=rf"side\['e'\] lacks {problem}: '"):
-                call(*given, side={"e": wrong})
+            refused(rf"side\['e'\] lacks {problem}: '", call, *given, side={"e": wrong})

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from helpers.absent_packages import hide
 from helpers.data import parted_texts
+from helpers.refused import refused
 from sklearn.metrics import normalized_mutual_info_score
 
 import ssnmf_fast as sf
@@ -73,8 +74,7 @@ def test_printed_and_as_a_table(tree: sf.trees.TopicTree, monkeypatch: pytest.Mo
     assert frame.columns.tolist() == ["name", "parent", "level", "share", "terms"]
     assert frame["name"].tolist() == [node.name for node in tree.nodes]
     hide("pandas", monkeypatch)
-    with pytest.raises(sf.MissingPackageError, match="to_rows"):
-        tree.to_frame()
+    refused("to_rows", tree.to_frame, error=sf.MissingPackageError)
 
 
 def test_kept_in_a_file(tree: sf.trees.TopicTree, tmp_path: Path) -> None:
@@ -93,19 +93,14 @@ def test_of_labels_with_levels() -> None:
 
 def test_bad_calls(tree: sf.trees.TopicTree) -> None:
     X, kinds = parted_texts()
-    with pytest.raises(ValueError, match="level is 2; there are 2"):
-        tree.topics(2)
-    with pytest.raises(ValueError, match="increasing numbers"):
-        sf.trees.topic_tree(X, [5, 5])
-    with pytest.raises(ValueError, match="increasing numbers"):
-        sf.trees.topic_tree(X, [])
+    refused("level is 2; there are 2", tree.topics, 2)
+    refused("increasing numbers", sf.trees.topic_tree, X, [5, 5])
+    refused("increasing numbers", sf.trees.topic_tree, X, [])
     for levels in (5, "ab"):
         with pytest.raises(TypeError, match=r"levels must be a sequence, such as \[5, 20\]"):
             sf.trees.topic_tree(X, levels)
     both = np.where(kinds == 0, "a", "a/b")
     with pytest.raises(ValueError, match="'a' and also subtopics of it"):
         sf.trees.TopicTree(sf.TopicSupervisedNMF(random_state=0).fit(X, both))
-    with pytest.raises(ValueError, match="representation_"):
-        sf.trees.TopicTree(sf.NMF(2).partial_fit(X))
-    with pytest.raises(ValueError, match="feature_names holds 1"):
-        sf.trees.TopicTree(tree.model, ["a"])
+    refused("representation_", sf.trees.TopicTree, sf.NMF(2).partial_fit(X))
+    refused("feature_names holds 1", sf.trees.TopicTree, tree.model, ["a"])

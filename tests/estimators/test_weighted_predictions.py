@@ -8,6 +8,7 @@ import scipy.sparse as sp
 from helpers.data import small_digits
 from helpers.each import each
 from helpers.guided_models import QUICK, guided_models
+from helpers.refused import refused
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.datasets import load_digits
@@ -168,8 +169,7 @@ def test_bad_weights(models):
         (sf.weights.missing(np.ones((2, 2), bool)), "shape"),
         (sf.weights.outer(rows=np.ones(3)), r"X_weights\.rows"),
     ):
-        with pytest.raises(ValueError, match=message):
-            model.predict(X, X_weights=weights)
+        refused(message, model.predict, X, X_weights=weights)
     with pytest.raises(TypeError, match=r"weights\.observed"):
         model.predict(X, X_weights=sp.csr_array(np.ones_like(X)))
 
