@@ -19,7 +19,7 @@ from types import ModuleType
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
-FOLDERS = ("", "papers", "peers", "solvers")
+FOLDERS = ("", "papers", "peers")
 sys.path[:0] = [str(HERE / folder) for folder in FOLDERS]
 
 from common import load_average  # noqa: E402

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import time
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-from common import Array, panels
+from common import Array
 from labeled_sets import IMAGE_SETS, TEXT_SETS, split
 from records import Options, Question, Record, grouped, markdown
 
@@ -110,27 +109,8 @@ def report(records: list[Record], options: Options) -> str:
     return "\n".join(lines)
 
 
-def draw_curves(records: list[Record], stem: Path) -> None:
-    names = list(grouped(records, "data"))
-    figure, (axes,) = panels(3.6 * len(names), 3.3, 1, len(names))
-    for axis, name in zip(axes, names, strict=True):
-        for (place, who), (first, line) in product(
-            enumerate(WHO), zip(FIRST, ("-", "--"), strict=True)
-        ):
-            curve = mean_curve(records, name, first, who)
-            label = f"{who}, first {first}"
-            axis.plot([*curve], [*curve.values()], line, color=f"C{place}", label=label)
-        axis.set_title(name)
-        axis.set_xlabel("labels")
-        axis.grid(alpha=0.3)
-    axes[0].set_ylabel("test accuracy, %")
-    handles, labels = axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False)
-    figure.savefig(stem.with_suffix(".png"), dpi=130)
-
-
 def cases(options: Options) -> Any:
     return product(range(options.draws), options.data, options.first, WHO)
 
 
-QUESTION = Question("draw data first who", cases, measure, report, draw_curves, threads=None)
+QUESTION = Question("draw data first who", cases, measure, report, threads=None)
