@@ -21,7 +21,9 @@ settings.register_profile("repeatable", derandomize=True, deadline=None)
 settings.load_profile("repeatable")
 
 HERE = Path(__file__).parent
-sys.path[:0] = map(str, [HERE, *sorted(folder for folder in HERE.iterdir() if folder.is_dir())])
+_packages = {path.parent for path in HERE.glob("*/__init__.py")}
+_folders = {folder for folder in HERE.iterdir() if folder.is_dir()}
+sys.path[:0] = map(str, [HERE, *sorted(_folders - _packages)])
 
 from helpers.levels import IS_REFERENCE  # noqa: E402
 

@@ -10,8 +10,8 @@ import subprocess
 import sys
 
 import pytest
+from helpers.random_examples import examples
 from random_calls import doors, driver
-from random_examples import examples
 
 
 def test_every_argument_is_known():

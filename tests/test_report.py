@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from absent_packages import hide
-from each import each
-from topic_tables import make_topics
+from helpers.absent_packages import hide
+from helpers.each import each
+from helpers.topic_tables import make_topics
 
 from ssnmf_fast import report as _page
 from ssnmf_fast.cli import main

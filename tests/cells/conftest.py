@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from optional_packages import need_anndata
+from helpers.optional_packages import need_anndata
 
 anndata = need_anndata()
 

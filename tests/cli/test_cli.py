@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 import scipy.io
 import scipy.sparse as sp
-from absent_packages import hide
 from command import Result, run, write_lines
+from helpers.absent_packages import hide
 from labeled_texts import EVIL
 
 import ssnmf_fast as sf

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 import scipy.io
 import scipy.sparse as sp
-from absent_packages import hide
 from command import Result, run, write_table
+from helpers.absent_packages import hide
 
 import ssnmf_fast as sf
 

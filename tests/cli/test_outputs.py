@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 from command import contents, rows_of, run, write_lines, write_table
-from levels import environment
+from helpers.levels import environment
 
 import ssnmf_fast as sf
 from ssnmf_fast.cli import main

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from absent_packages import hide
 from command import QUICK_MODEL, Result, run, write_lines, write_table
+from helpers.absent_packages import hide
 
 import ssnmf_fast as sf
 from ssnmf_fast import cli

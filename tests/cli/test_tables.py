@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from absent_packages import hide
 from command import QUICK_MODEL, Result, run, write_json, write_lines
+from helpers.absent_packages import hide
 
 TEXTS = ["café dog pet", "bank stock price", "dog pet vét", "stock price market"] * 3
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from absent_packages import hide
 from command import Result, run, write_lines, write_table
+from helpers.absent_packages import hide
 
 import ssnmf_fast as sf
 

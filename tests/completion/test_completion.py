@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from completion_problems import error, structured
-from each import each
+from helpers.each import each
+from helpers.levels import IS_REFERENCE
+from helpers.random_examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
-from levels import IS_REFERENCE
-from random_examples import examples
 
 import ssnmf_fast as sf
 from ssnmf_fast.completion import (

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from completion_problems import structured
-from each import each
+from helpers.each import each
 
 import ssnmf_fast as sf
 

@@ -6,7 +6,7 @@ import dense_completion
 import numpy as np
 import pytest
 from completion_problems import observations, structured
-from each import each
+from helpers.each import each
 
 import ssnmf_fast as sf
 from ssnmf_fast.completion import StructuredSIRLS, _irls

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from completion_problems import structured
-from each import each
+from helpers.each import each
 
 import ssnmf_fast as sf
 from ssnmf_fast.completion import StructuredSIRLS

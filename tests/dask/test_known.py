@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from padding import watched_padding
+from helpers.padding import watched_padding
 
 import ssnmf_fast as sf
 from ssnmf_fast import penalties

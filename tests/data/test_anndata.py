@@ -7,8 +7,8 @@ import sys
 
 import numpy as np
 import pytest
-from absent_packages import hide
-from optional_packages import need_anndata
+from helpers.absent_packages import hide
+from helpers.optional_packages import need_anndata
 
 import ssnmf_fast as sf
 

@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from each import each
-from levels import kernels_in_use as kernels
+from helpers.each import each
+from helpers.levels import kernels_in_use as kernels
 from sklearn.base import clone
 
 import ssnmf_fast as sf

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from each import each
+from helpers.each import each
 from hypothesis import given
 from hypothesis import strategies as st
 

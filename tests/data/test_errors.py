@@ -9,7 +9,7 @@ from inspect import signature
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from each import each
+from helpers.each import each
 
 import ssnmf_fast as sf
 from ssnmf_fast import estimators

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from each import each
+from helpers.each import each
 from random_calls.arguments import D
 from random_calls.forms import (
     DAMAGES,

@@ -7,7 +7,7 @@ from decimal import Decimal
 
 import numpy as np
 import pytest
-from each import each
+from helpers.each import each
 
 import ssnmf_fast as sf
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from helpers.random_examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from random_examples import examples
 
 import ssnmf_fast as sf
 

@@ -7,11 +7,11 @@ from datetime import date, datetime, timedelta, timezone
 
 import numpy as np
 import pytest
-from absent_packages import hide
-from each import each
+from helpers.absent_packages import hide
+from helpers.each import each
+from helpers.random_examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from random_examples import examples
 
 import ssnmf_fast as sf
 

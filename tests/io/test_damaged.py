@@ -12,7 +12,7 @@ from contextlib import suppress
 
 import numpy as np
 import pytest
-from each import each
+from helpers.each import each
 from quick_fits import parameters
 
 import ssnmf_fast as sf

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from each import each
+from helpers.each import each
 from quick_fits import parameters
 
 import ssnmf_fast as sf

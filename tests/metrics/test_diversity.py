@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from brute_force import SEEDS, brute_exclusivity, sparse_forms
-from each import each
+from helpers.each import each
 from hypothesis import given, settings
 
 from ssnmf_fast import metrics

@@ -16,7 +16,7 @@ from brute_force import (
     sparse_forms,
     topic_matrix,
 )
-from each import each
+from helpers.each import each
 
 import ssnmf_fast as sf
 from ssnmf_fast import metrics

@@ -18,7 +18,7 @@ from brute_force import (
     sparse_forms,
     topic_matrix,
 )
-from each import each
+from helpers.each import each
 from hypothesis import given, settings
 
 from ssnmf_fast import metrics

@@ -7,7 +7,7 @@ from math import log2
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from each import each
+from helpers.each import each
 from sklearn.metrics import average_precision_score, ndcg_score
 
 from ssnmf_fast.metrics import ranking

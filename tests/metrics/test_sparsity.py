@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from brute_force import REAL, SEEDS, K, N, R, class_numbers, representation, sparse_forms
-from each import each
+from helpers.each import each
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays

@@ -7,7 +7,7 @@ from dataclasses import fields
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from each import each
+from helpers.each import each
 from problems import data, filled, weighted
 
 import ssnmf_fast as sf

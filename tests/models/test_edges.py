@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from each import each
+from helpers.each import each
 
 import ssnmf_fast as sf
 from ssnmf_fast import extend

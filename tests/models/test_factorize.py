@@ -7,11 +7,11 @@ import itertools
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from each import each
+from helpers.each import each
+from helpers.random_examples import examples
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from problems import FORMS, LOSSES, STORAGE, data, dense_objective, filled, iterates, weighted
-from random_examples import examples
 
 import ssnmf_fast as sf
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from each import each
+from helpers.each import each
 
 import ssnmf_fast as sf
 

@@ -8,12 +8,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from each import each
 from guided_updates import constrained, nmf_alpha, nmf_alpha_objective, topic_supervised
+from helpers.each import each
+from helpers.random_examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from problems import LOSSES, data, dense_objective, filled, iterates, weighted
-from random_examples import examples
 
 import ssnmf_fast as sf
 

@@ -7,10 +7,10 @@ from unittest import mock
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from each import each
+from helpers.each import each
+from helpers.random_examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from random_examples import examples
 
 import ssnmf_fast as sf
 from ssnmf_fast import extend, penalties

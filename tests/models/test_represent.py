@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import scipy.optimize
 import scipy.sparse as sp
-from each import each
+from helpers.each import each
 from problems import FORMS, LOSSES, STORAGE, data, dense_objective, filled, weighted
 
 import ssnmf_fast as sf

@@ -8,7 +8,7 @@ import time
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from each import each
+from helpers.each import each
 
 import ssnmf_fast as sf
 

@@ -12,10 +12,10 @@ import scipy.integrate
 import scipy.optimize
 import scipy.sparse as sp
 import scipy.stats
-from each import each
+from helpers.each import each
+from helpers.random_examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from random_examples import examples
 from scipy.special import gammaln, psi
 
 from ssnmf_fast._models import variational

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from absent_packages import hide
-from each import each
+from helpers.absent_packages import hide
+from helpers.each import each
+from helpers.topic_tables import Topics, make_topics
 from sklearn import decomposition
-from topic_tables import Topics, make_topics
 
 import ssnmf_fast as sf
 import ssnmf_fast.sklearn as drop_in

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from each import each
+from helpers.each import each
 from planted_ranks import RANK, absent, amounts, counts, weighed
 
 import ssnmf_fast as sf

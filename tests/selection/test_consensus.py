@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from consensus_data import cosines, found, planted, same
-from each import each
+from helpers.each import each
 from sklearn.metrics import silhouette_score
 
 import ssnmf_fast as sf

@@ -7,7 +7,7 @@ from collections import Counter
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from each import each
+from helpers.each import each
 
 import ssnmf_fast as sf
 from ssnmf_fast.selection import split_interactions

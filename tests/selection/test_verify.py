@@ -12,10 +12,10 @@ import honest_fits
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from each import each
+from helpers.each import each
+from helpers.levels import AVAILABLE, environment
+from helpers.random_examples import ALL
 from honest_fits import Fit, N, counts
-from levels import AVAILABLE, environment
-from random_examples import ALL
 
 import ssnmf_fast as sf
 

@@ -7,11 +7,11 @@ import tracemalloc
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from each import each
+from helpers.each import each
+from helpers.random_examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from problems import data, iterates
-from random_examples import examples
 
 import ssnmf_fast as sf
 

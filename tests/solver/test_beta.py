@@ -7,12 +7,12 @@ import functools
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from each import each
+from helpers.each import each
+from helpers.levels import kernels_in_use
+from helpers.random_examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from levels import kernels_in_use
 from problems import FORMS, data, filled, iterates, weighted
-from random_examples import examples
 
 import ssnmf_fast as sf
 

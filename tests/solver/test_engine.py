@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from each import each
+from helpers.each import each
 from problems import LOSSES, data, dense_objective, filled
 
 import ssnmf_fast as sf

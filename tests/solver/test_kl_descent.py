@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from helpers.random_examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from problems import FORMS, data, dense_objective, filled, iterates, weighted
-from random_examples import examples
 
 import ssnmf_fast as sf
 

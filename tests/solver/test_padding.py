@@ -8,8 +8,8 @@ import numpy as np
 import problems
 import pytest
 import scipy.sparse as sp
-from each import each
-from padding import watched_padding
+from helpers.each import each
+from helpers.padding import watched_padding
 from penalized import KINDS, made, sparse_problem
 
 import ssnmf_fast as sf

@@ -9,11 +9,11 @@ import numpy as np
 import problems
 import pytest
 import scipy.sparse as sp
-from each import each
+from helpers.each import each
+from helpers.random_examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from penalized import KINDS, graph, made, sparse_problem, written_out
-from random_examples import examples
 
 import ssnmf_fast as sf
 from ssnmf_fast import extend, penalties

@@ -8,7 +8,7 @@ import sys
 
 import numpy as np
 import pytest
-from absent_packages import hide
+from helpers.absent_packages import hide
 
 import ssnmf_fast as sf
 from ssnmf_fast._solver import loop as progress

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from each import each
+from helpers.each import each
 from problems import LOSSES, STORAGE, data
 
 import ssnmf_fast as sf

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from each import each
+from helpers.each import each
 from test_contributing import Elastic
 from test_tensors import coordinates, far_side, model, unfolded
 

@@ -8,11 +8,11 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from each import each
+from helpers.each import each
+from helpers.random_examples import examples
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from problems import LOSSES, divergence
-from random_examples import examples
 
 import ssnmf_fast as sf
 
