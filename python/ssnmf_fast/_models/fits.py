@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import KW_ONLY, dataclass, field
 from math import inf
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -23,14 +23,26 @@ from .._solver.problem import problem_kind
 from .._solver.relations import Relation
 from .._solver.result import Factorization, TensorFactorization, fingerprints, normalized
 from .._solver.starts import start, start_B, start_of_labels, start_tensor, zeros_that_stay
+from .._solver.terms import Term
 from .._solver.weights import WeightsLike
 from .receipts import INPUTS, KNOWN, TENSOR_INPUTS, with_receipt
 
 Result = TypeVar("Result", Factorization, TensorFactorization)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Prepared:
+    """Checked inputs that all fits to the same data share; `penalties` are by factor."""
+
+    known: Known = field(default_factory=Known)
+    penalties: Mapping[str, Penalties] = field(default_factory=dict)
+
+
+P = TypeVar("P", bound=Prepared)
+
+
 @dataclass(eq=False)
-class Fits(Generic[Result]):
+class Fits(Generic[Result, P]):
     """Fits to the same clean data with the same settings, which may run at the same time.
 
     The parameters are those of `factorize` and `factorize_tensor`; all but X are checked here.
@@ -53,15 +65,14 @@ class Fits(Generic[Result]):
     _inputs: ClassVar[tuple[str, ...]] = INPUTS
     _keeps_zeros: ClassVar = True  # of a given start
     _refuses_zeros: ClassVar = False  # those of a start where the data are positive
-    _prepare: ClassVar[Callable[..., None]]
+    _prepare: ClassVar[Callable[..., Any]]  # returns P, what is `prepared`
     # Returns factors in the storage of the kernels, their relations, and the user's factors.
     _begin: ClassVar[Callable[..., tuple[dict[str, Array], list[Relation], Current]]]
     _result: ClassVar[Callable[..., Any]]
 
     def __post_init__(self) -> None:
         self.rank = check_integer(self.n_components, "n_components", 1)
-        self.known, self.penalized = Known(), dict[str, Penalties]()
-        self._prepare()
+        self.prepared: P = self._prepare()
         self.settings = {name: getattr(self, name) for name in self._settings}
         self.fingerprint = data_fingerprint(self.X, self.threads)
         self.prints = fingerprints({name: getattr(self, name) for name in self._inputs})
@@ -71,9 +82,10 @@ class Fits(Generic[Result]):
         factors, related, current = self._begin(rng)
         given = self._keeps_zeros and not isinstance(self.init, str)
         stay = zeros_that_stay(factors, self.rank) if given else {}
-        moves = self.known.moves(factors)
+        moves = self.prepared.known.moves(factors)
         support = stay | {name: T & stay.get(name, T) for name, T in moves.items()}
-        problem = problem_kind(related)(factors, related, support, penalties=self.penalized)
+        penalized = self.prepared.penalties
+        problem = problem_kind(related)(factors, related, support, penalties=penalized)
         problem.clear_unobserved(_title)
         if self._refuses_zeros and stay and 0 < problem.unreached() < inf:
             raise ValueError(
@@ -96,8 +108,21 @@ def _title(last: str) -> str:
     return f"y[{last[1:]}]" if last[1:] else "y"
 
 
+@dataclass(frozen=True, kw_only=True)
+class PreparedMatrix(Prepared):
+    """Terms of the data, of labels and of features, weights (None balances), and the start."""
+
+    data: Term
+    labels: Term | None
+    features: Term | None
+    weight: float | None
+    feature_weight: float | None
+    init: Any  # a name, or S, A and perhaps B
+    C: Array | None
+
+
 @dataclass(eq=False, kw_only=True)
-class MatrixFits(Fits[Factorization]):
+class MatrixFits(Fits[Factorization, PreparedMatrix]):
     """Fits of a matrix."""
 
     y_weights: WeightsLike = None
@@ -110,38 +135,47 @@ class MatrixFits(Fits[Factorization]):
 
     starts = ("auto", "random", "least-squares", "random-acol")
 
-    def _prepare(self) -> None:
-        X, rank, init = self.X, self.rank, self.init
+    def _prepare(self) -> PreparedMatrix:
+        X, rank, init, C = self.X, self.rank, self.init, None
         losses, weights = (self.loss, self.supervision_loss), (self.X_weights, self.y_weights)
-        self.data, self.labels = build.terms(X, self.y, *losses, *weights, self.threads)
-        self.weight = build.check_weight(self.supervision_weight, dtype=X.dtype)
-        self.of_features = build.check_weight(self.feature_weight, "feature_weight", X.dtype)
-        known = {name: getattr(self, name) for name in KNOWN}
-        self.known = Known.of(X.shape, rank, X.dtype, **known)
-        self.features = build.features_term(self.feature_labels, X, losses[1], self.threads)
-        plain = self.labels is None and self.features is None and not self.known
-        if plain and isinstance(init, str):
+        data, labels = build.terms(X, self.y, *losses, *weights, self.threads)
+        weight = build.check_weight(self.supervision_weight, dtype=X.dtype)
+        of_features = build.check_weight(self.feature_weight, "feature_weight", X.dtype)
+        known = Known.of(X.shape, rank, X.dtype, **{name: getattr(self, name) for name in KNOWN})
+        features = build.features_term(self.feature_labels, X, losses[1], self.threads)
+        if labels is None and features is None and not known and isinstance(init, str):
             warn_of_rank(rank, min(X.shape), "min(n, m)")
-        self.C: Array | None = None
         if isinstance(init, (tuple, list)) and len(init) == 4:
-            if self.features is None:
+            if features is None:
                 raise ValueError(
                     "init has a C, the fourth of its factors, and there are no feature_labels."
                 )
-            wanted = (rank, self.features.shape[1]), X.dtype, "components x labels"
-            self.C = check_factor(init[3], "init[3] (C)", *wanted)
-            self.init = tuple(init[: 2 if init[2] is None else 3])
-        n_labels, n_of_features = (t.shape[1] if t else None for t in (self.labels, self.features))
-        others = (n_labels, self.weight), (n_of_features, self.of_features)
-        self.penalized = matrix_penalties(self.penalties, X.shape, rank, self.known, *others)
+            wanted = (rank, features.shape[1]), X.dtype, "components x labels"
+            C = check_factor(init[3], "init[3] (C)", *wanted)
+            init = tuple(init[: 2 if init[2] is None else 3])
+        n_labels, n_of_features = (term.shape[1] if term else None for term in (labels, features))
+        others = (n_labels, weight), (n_of_features, of_features)
+        return PreparedMatrix(
+            known=known,
+            penalties=matrix_penalties(self.penalties, X.shape, rank, known, *others),
+            data=data,
+            labels=labels,
+            features=features,
+            weight=weight,
+            feature_weight=of_features,
+            init=init,
+            C=C,
+        )
 
     def _begin(self, rng: Generator) -> tuple[dict[str, Array], list[Relation], Current]:
-        terms, C = (self.data, self.labels), self.C
-        S, A, B = start(self.init, self.X, *terms, self.rank, rng, self.known, self.X_weights)
-        if self.features is not None and C is None:
-            C = start_B(A.T, self.features, rng).astype(self.X.dtype)
+        given = self.prepared
+        terms, C = (given.data, given.labels), given.C
+        S, A, B = start(given.init, self.X, *terms, self.rank, rng, given.known, self.X_weights)
+        if given.features is not None and C is None:
+            C = start_B(A.T, given.features, rng).astype(self.X.dtype)
         factors = build.pad_factors(S, A, B, C, self.threads)
-        related = build.relations(*terms, self.weight, factors, self.features, self.of_features)
+        of_features = given.features, given.feature_weight
+        related = build.relations(*terms, given.weight, factors, *of_features)
         return factors, related, build.view_factors(factors, self.rank)
 
     def _result(self, run: Run, current: Current, related: list[Relation]) -> Factorization:
@@ -149,8 +183,16 @@ class MatrixFits(Fits[Factorization]):
         return build.factorization(run, current, weights.get("B"), weights.get("C"))
 
 
+@dataclass(frozen=True, kw_only=True)
+class PreparedTensor(Prepared):
+    """Relations of the tensor and of labels, and the terms of the labels by mode."""
+
+    related: list[Relation]
+    labels: dict[int, Term]
+
+
 @dataclass(eq=False)
-class TensorFits(Fits[TensorFactorization]):
+class TensorFits(Fits[TensorFactorization, PreparedTensor]):
     """Fits of a tensor."""
 
     starts = ("auto", "random", "least-squares")
@@ -158,32 +200,34 @@ class TensorFits(Fits[TensorFactorization]):
     _inputs = TENSOR_INPUTS
     _refuses_zeros = True
 
-    def _prepare(self) -> None:
+    def _prepare(self) -> PreparedTensor:
         X = self.X
         weight = check_real(self.supervision_weight, "supervision_weight")
         build.check_weight(weight, dtype=X.dtype)
         losses, given = (self.loss, self.supervision_loss), (X, self.X_weights, self.y)
-        self.related, self.labels = build.tensor_relations(*given, losses, weight, self.threads)
+        related, labels = build.tensor_relations(*given, losses, weight, self.threads)
         require_memory(self.rank, X.shape, X.dtype)
-        modes = dict(zip(self.related[0].names, range(len(X.shape)), strict=True))
+        modes = dict(zip(related[0].names, range(len(X.shape)), strict=True))
         rows = dict(zip(modes, X.shape, strict=True))
-        rows |= {f"B{k}": Y.shape[1] for k, Y in self.labels.items()}
-        self.penalized = check_penalties(self.penalties, rows, X.shape, self.rank)
-        require_scale(self.penalized, [r.names for r in self.related if r.coefficient > 0], modes)
+        rows |= {f"B{k}": Y.shape[1] for k, Y in labels.items()}
+        penalized = check_penalties(self.penalties, rows, X.shape, self.rank)
+        require_scale(penalized, [r.names for r in related if r.coefficient > 0], modes)
+        return PreparedTensor(penalties=penalized, related=related, labels=labels)
 
     def _begin(self, rng: Generator) -> tuple[dict[str, Array], list[Relation], Current]:
-        first, dtype = self.related[0], self.X.dtype
+        first, dtype = self.prepared.related[0], self.X.dtype
         start = start_tensor(self.init, self.X, self.X_weights, first.term, self.rank, rng)
         pairs = zip(first.names, start, strict=True)
         factors = {name: padded(F, dtype, self.threads) for name, F in pairs}
-        for k, Y in self.labels.items():
+        for k, Y in self.prepared.labels.items():
             B = start_of_labels(self.init, k, start[k], Y, rng)
             factors[f"B{k}"] = padded(B.T, dtype)
-        return factors, self.related, lambda: {n: F[:, : self.rank] for n, F in factors.items()}
+        related = self.prepared.related
+        return factors, related, lambda: {n: F[:, : self.rank] for n, F in factors.items()}
 
     def _result(self, run: Run, current: Current, related: list[Relation]) -> TensorFactorization:
         views: Any = current()
-        (names, term), labels = (related[0].names, related[0].term), self.labels
+        (names, term), labels = (related[0].names, related[0].term), self.prepared.labels
         columns, weights, sizes, order = normalized([views[name] for name in names], term.loss)
         found = {k: np.ascontiguousarray((views[f"B{k}"] * sizes[k])[:, order].T) for k in labels}
         outcome = run.objective, run.n_iter, run.converged

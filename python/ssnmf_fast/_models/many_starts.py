@@ -49,7 +49,9 @@ def fit_starts(
     yield from run_starts(MatrixFits(X, y, threads=threads, **arguments), seeds, loop, jobs)
 
 
-def run_starts(fits: Fits[Fit], seeds: Sequence[int], loop: FitLoop, jobs: int) -> Iterator[Fit]:
+def run_starts(
+    fits: Fits[Fit, Any], seeds: Sequence[int], loop: FitLoop, jobs: int
+) -> Iterator[Fit]:
     """Yield the result for each seed, in order; shared work is done once."""
 
     def fit(seed: int, threads: int, stop: Stop) -> Fit:
@@ -70,7 +72,9 @@ def draw_seeds(rng: Generator, n_starts: int) -> list[int]:
     return [int(seed) for seed in rng.integers(2**31 - 1, size=n_starts)]
 
 
-def best_start(fits: Fits[Fit], n_starts: int, rng: Generator, loop: FitLoop, jobs: int) -> Fit:
+def best_start(
+    fits: Fits[Fit, Any], n_starts: int, rng: Generator, loop: FitLoop, jobs: int
+) -> Fit:
     """Return the fit with the smallest objective among several starts."""
     found = run_starts(fits, draw_seeds(rng, n_starts), loop, jobs)
     best, values = keep_best(found, n_starts, loop.verbose)

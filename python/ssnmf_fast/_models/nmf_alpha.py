@@ -18,12 +18,27 @@ from .._solver.problem import Problem
 from .._solver.relations import LinearMap, Relation
 from .._solver.result import Factorization
 from .._solver.starts import start
-from .fits import Fits
+from .fits import Fits, Prepared
 from .receipts import Check, Inputs, Recomputed, factorization_check, recomputed
 
 
+@dataclass(frozen=True, kw_only=True)
+class PreparedPair(Prepared):
+    """Relations of the data and of their weighted combinations, whose weight None balances."""
+
+    data: Relation
+    preserved: Relation
+    weight: float | None
+
+    def relations(self, factors: dict[str, Array]) -> list[Relation]:
+        return [
+            self.data,
+            build.balance_weight(self.data, self.preserved, self.weight, factors),
+        ]
+
+
 @dataclass(eq=False, kw_only=True)
-class PreservingFits(Fits[Factorization]):
+class PreservingFits(Fits[Factorization, PreparedPair]):
     """Fits of ``d(X, S A) + supervision_weight * d(alpha^T X, alpha^T S A)`` (eq. 14).
 
     The multiplicative steps of A and S are eqs. 15 and 16; features of samples are eq. 5.
@@ -37,29 +52,29 @@ class PreservingFits(Fits[Factorization]):
     _inputs = ("X_weights", "alpha")
     _keeps_zeros = False
 
-    def _prepare(self) -> None:
+    def _prepare(self) -> PreparedPair:
         X, weight = self.X, self.supervision_weight
         if isinstance(weight, str):
             check_option(weight, "supervision_weight", ("auto", "balanced"))
-        self.weight = None if weight == "auto" else build.check_weight(weight)
+        number = None if weight == "auto" else build.check_weight(weight)
         term, _ = build.terms(X, None, self.loss, self.loss, self.X_weights, None, self.threads)
         given = self.alpha, "alpha", X.dtype, X.shape[0], "sample of X"
         alpha = build.check_rows(*given, allow_nan=False)
         mixing = sp.csr_array(alpha.T)
         combined = build.build_term(mixing @ X, None, term.loss, "X", self.threads)
-        self.data = Relation(("S", "A"), term)
-        self.preserved = Relation(("S", "A"), combined, map=LinearMap(mixing, self.threads))
+        data = Relation(("S", "A"), term)
+        preserved = Relation(("S", "A"), combined, map=LinearMap(mixing, self.threads))
         if weight == "auto":
-            totals = (each.term.entries.total() for each in (self.data, self.preserved))
-            self.weight = build.even_weight(*totals)
+            number = build.even_weight(term.entries.total(), combined.entries.total())
         if isinstance(self.init, str):
             warn_of_rank(self.rank, min(X.shape), "min(n, m)")
+        return PreparedPair(data=data, preserved=preserved, weight=number)
 
     def _begin(self, rng: Generator) -> tuple[dict[str, Array], list[Relation], Current]:
-        given = self.X, self.data.term, None, self.rank, rng
+        given = self.X, self.prepared.data.term, None, self.rank, rng
         factors = build.pad_factors(*start(self.init, *given, X_weights=self.X_weights))
-        other = build.balance_weight(self.data, self.preserved, self.weight, factors)
-        return factors, [self.data, other], build.view_factors(factors, self.rank)
+        current = build.view_factors(factors, self.rank)
+        return factors, self.prepared.relations(factors), current
 
     def _result(self, run: Run, current: Current, related: list[Relation]) -> Factorization:
         return build.factorization(run, current, related[1].coefficient)
@@ -94,8 +109,7 @@ def preserving_check(result: Factorization, X: Matrix, inputs: Inputs, threads: 
         if (len(S), A.shape[1]) != Z.shape:
             raise ValueError(f"X has shape {Z.shape}, and S A has {(len(S), A.shape[1])}.")
         factors = build.pad_factors(S, A)
-        other = build.balance_weight(fits.data, fits.preserved, fits.weight, factors)
-        problem = Problem(factors, [fits.data, other])
+        problem = Problem(factors, fits.prepared.relations(factors))
         return recomputed(problem, Optimality(problem))
 
     return replace(factorization_check(result, X, inputs, threads), recompute=recompute)
