@@ -164,6 +164,24 @@ def test_save_and_load(freq: Any, model: Any, tmp_path: Any) -> None:
     np.testing.assert_array_equal(loaded.slices, over_time.slices)
 
 
+def test_dynamic_topics_have_a_prevalence_over_time(tmp_path: Any) -> None:
+    model = MODELS["dynamic"]()
+    sf.save(model.over_time_, tmp_path / "over.npz")
+    for over in (model.over_time_, sf.load(tmp_path / "over.npz")):
+        np.testing.assert_array_equal(over.prevalence, model.prevalence_)
+        np.testing.assert_array_equal(over.lengths(0.3), model.lengths(0.3))
+        assert repr(over.peaks(2)) == repr(model.peaks(2))
+        assert (
+            repr(over)
+            == "TopicsOverTime(2 topics, 600 documents, 12 slices from 2001-01 to 2001-12)"
+        )
+        assert [row["documents"] for row in over.to_rows()] == model.slice_sizes_.tolist()
+        assert over.to_rows("words") == []
+        assert not len(over.documents(0, 1))
+    with pytest.raises(AttributeError, match="not fitted"):
+        _ = sf.DynamicTopics().over_time_
+
+
 def test_names_of_the_model(tmp_path: Any) -> None:
     model = sf.TopicSupervisedNMF(random_state=0, max_iter=5, tol=0).fit(X, CLASSES)
     over_time = sf.topics_over_time(model, X, TIMES)

@@ -17,7 +17,6 @@ from .._persist.io import save_with_notes
 from .._persist.texts import VECTORIZER_NAME, write_vectorizer
 from .._topics import Topics, class_means, numbered_names, real_terms
 from ..estimators import TopicTree
-from ..estimators._over_time import lengths_of
 from ..plotting import image_grid
 from ..report import Drawing, Example, Names, Report, Table
 from ..report.evaluation import REGRESSION, SVC, explain_no_estimate, format_score
@@ -353,12 +352,11 @@ def describe(fitted: Fitted, report: Report, options: Namespace) -> dict[str, An
     }
     if (over := fitted.over_time) is not None:
         content["slices"] = len(over.slices)
-        lengths = lengths_of(over.prevalence).tolist()
         content["peaks"] = [
             peak._asdict()
             | {"slice": str(peak.slice), "length": length}
             | {name: round(getattr(peak, name), 6) for name in ("concentration", "periodicity")}
-            for peak, length in zip(over.peaks(), lengths, strict=True)
+            for peak, length in zip(over.peaks(), over.lengths().tolist(), strict=True)
         ]
     if fitted.labels is not None and fitted.labels.several:
         content["label_separator"] = options.label_separator or SEPARATOR

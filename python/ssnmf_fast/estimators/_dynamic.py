@@ -37,7 +37,7 @@ from .._topics import Records, numbered_names
 from ._base import FactorizationBase
 from ._docstrings import complete_docstring
 from ._nmf import keep_stream
-from ._over_time import Peak, PeakInterval, SlicePrevalence, intervals_of, lengths_of, peaks_of
+from ._over_time import Peak, PeakInterval, SlicePrevalence, TopicsOverTime, intervals_of
 
 
 @complete_docstring
@@ -93,6 +93,8 @@ class DynamicTopics(FactorizationBase):
         Beginnings of the slices.
     slice_sizes_ : ndarray of int, shape (slices,)
         Numbers of documents.
+    over_time_ : TopicsOverTime
+        These, with peaks and tables; :func:`ssnmf_fast.topics_over_time` adds words.
     method_ : {"neighbors", "tied", "nmf", "tensor"}
         The method, given or chosen; ``verbose=1`` prints a choice and the reason.
     between_slices_ : float
@@ -363,6 +365,13 @@ class DynamicTopics(FactorizationBase):
         fitted = Stream.resumed([F], rows, loss=self.loss_, threads=threads, **settings)
         return replace(fitted, seen=0.0)  # losses are those of new rows: the fit may have others
 
+    @property
+    def over_time_(self) -> TopicsOverTime:
+        """The prevalence over time, without documents and words."""
+        check_is_fitted(self)
+        of_slices = self.slices_, self.slice_sizes_, self.prevalence_
+        return TopicsOverTime.without_documents(*of_slices, self, self.freq_)
+
     def to_frame(self, feature_names: npt.ArrayLike | None = None, n_terms: int = 3) -> Any:
         """Return the prevalence of the topics as a table (needs pandas).
 
@@ -392,8 +401,7 @@ class DynamicTopics(FactorizationBase):
         list of Peak
             One per topic; the list has ``to_frame()``.
         """
-        check_is_fitted(self)
-        return peaks_of(self.prevalence_, self.slices_, self.freq_, window, period)
+        return self.over_time_.peaks(window, period)
 
     def lengths(self, share: float = 0.5) -> Array:
         """Return the number of slices that each topic lasts.
@@ -408,8 +416,7 @@ class DynamicTopics(FactorizationBase):
         ndarray of int, shape (r,)
             Numbers of slices, consecutive or not; 0 for a topic without prevalence.
         """
-        check_is_fitted(self)
-        return lengths_of(self.prevalence_, check_share(share, "share", below=False))
+        return self.over_time_.lengths(share)
 
     def intervals(
         self,

@@ -15,7 +15,7 @@ from .._common.arrays import Array, MatrixLike, VectorLike
 from .._common.saved import Saved
 from .._common.text import short
 from .._data.arrays import entry_rows, refuse_on_disk
-from .._data.border import check_data, check_integer, check_option
+from .._data.border import check_data, check_integer, check_option, check_share
 from .._data.times import Slices, cut, period_of, read_times
 from .._labels import ClassLabels, Indicators, is_indicator
 from .._linalg.operators import unit_rows
@@ -157,16 +157,27 @@ class TopicsOverTime:
     words: dict[str, Array]
     word_weights: dict[str, Array]
 
+    @classmethod
+    def without_documents(
+        cls, slices: Array, sizes: Array, prevalence: Array, model: Any, freq: str | int
+    ) -> TopicsOverTime:
+        """Return the prevalence of the topics of a model, without documents and words."""
+        (T, r), A, none = prevalence.shape, model.components_, np.zeros((0, prevalence.shape[1]))
+        names, words = names_of(None, A.shape[1], model), np.zeros((T, r, 0), dtype=np.int64)
+        parts: Any = none, np.zeros(0, dtype=np.int64), {}, {}, A, names, [], freq, none
+        kinds = (dict.fromkeys(get_args(Kind), one) for one in (words, words.astype(float)))
+        return cls(slices, sizes, prevalence, *parts, *kinds)
+
     @property
     def notes(self) -> list[str]:
         """Remarks on the words of slices."""
         least, used = _ENOUGH * len(self.components), self.sizes > 0
-        few = int((used & (self.sizes < least)).sum())
+        few = int((used & (self.sizes < least)).sum()) if self.words["top"].size else 0
         of = f"{few} of {int(used.sum())} slices have fewer than {_ENOUGH} documents per topic"
         return [f"{of}: their words are for reading, not evidence of a change."] if few else []
 
     def __repr__(self) -> str:
-        (n, r), T, first, last = self.shares.shape, len(self.slices), *self.slices[[0, -1]]
+        n, (T, r), first, last = self.sizes.sum(), self.prevalence.shape, *self.slices[[0, -1]]
         head = f"TopicsOverTime({r} topics, {n} documents, {T} slices from {first} to {last})"
         return "\n".join([head, *self.notes])
 
@@ -215,7 +226,25 @@ class TopicsOverTime:
 
     def peaks(self, window: int = 1, period: int | None = None) -> Records[Peak]:
         """Return when each topic is most prevalent; see :meth:`DynamicTopics.peaks`."""
-        return peaks_of(self.prevalence, self.slices, self.freq, window, period)
+        check_integer(window, "window", 0)
+        period = period_of(self.freq) if period is None else check_integer(period, "period", 2)
+        n, peaks = len(self.slices), []
+        for topic, values in enumerate(self.prevalence.astype(np.float64).T):
+            top, total, periodicity = int(values.argmax()), float(values.sum()), float("nan")
+            near = float(values[max(0, top - window) : top + window + 1].sum())
+            if period is not None and n >= 2 * period:
+                # The autocovariance without trend, divided by the variance.
+                ones, variance = np.ones(period + 1 - period % 2), float(values.var())
+                mean = np.convolve(values, ones, "same") / np.convolve(np.ones(n), ones, "same")
+                covariance = ((values - mean)[:-period] * (values - mean)[period:]).mean()
+                periodicity = float(np.clip(covariance / variance, 0, 1)) if variance > 0 else 0.0
+            share = near / total if total > 0 else 0.0
+            peaks.append(Peak(topic, self.slices[top], float(values[top]), share, periodicity))
+        return Records(peaks)
+
+    def lengths(self, share: float = 0.5) -> Array:
+        """Return the number of slices that topics last; see :meth:`DynamicTopics.lengths`."""
+        return lengths_of(self.prevalence, check_share(share, "share", below=False))
 
     def to_rows(self, part: Part = "prevalence") -> Records[dict[str, Any]]:
         """Return dictionaries: prevalence by slice, words, or prevalence by class and slice."""
@@ -246,27 +275,6 @@ class TopicsOverTime:
     def plot(self, **options: Any) -> Figure:
         """Draw the prevalence with :func:`ssnmf_fast.plotting.topics_over_time`."""
         return draw(self, **options)
-
-
-def peaks_of(
-    prevalence: Array, starts: Array, freq: str | int, window: int, period: int | None
-) -> Records[Peak]:
-    """Return the peak of each topic, with its concentration and periodicity."""
-    check_integer(window, "window", 0)
-    period = period_of(freq) if period is None else check_integer(period, "period", 2)
-    n, peaks = len(starts), []
-    for topic, values in enumerate(prevalence.astype(np.float64).T):
-        top, total, periodicity = int(values.argmax()), float(values.sum()), float("nan")
-        near = float(values[max(0, top - window) : top + window + 1].sum())
-        if period is not None and n >= 2 * period:
-            # The autocovariance without trend, divided by the variance.
-            ones, variance = np.ones(period + 1 - period % 2), float(values.var())
-            mean = np.convolve(values, ones, "same") / np.convolve(np.ones(n), ones, "same")
-            covariance = ((values - mean)[:-period] * (values - mean)[period:]).mean()
-            periodicity = float(np.clip(covariance / variance, 0, 1)) if variance > 0 else 0.0
-        share = near / total if total > 0 else 0.0
-        peaks.append(Peak(topic, starts[top], float(values[top]), share, periodicity))
-    return Records(peaks)
 
 
 def lengths_of(prevalence: Array, share: float = 0.5) -> Array:

@@ -214,9 +214,8 @@ def topics_over_time(
     """
     check_option(kind, "kind", ("heatmap", "lines"))
     check_option(share, "share", tuple(_MEANINGS))
-    parts = ("prevalence_", "slices_", "slice_sizes_")
-    parts = parts if hasattr(model, parts[0]) else ("prevalence", "slices", "sizes")
-    if not hasattr(model, parts[1]):
+    over = getattr(model, "over_time_", model)
+    if not hasattr(over, "slices"):
         raise TypeError(
             f"model must be a fitted DynamicTopics or TopicsOverTime; got {model!r:.60}."
         )
@@ -225,7 +224,7 @@ def topics_over_time(
     chosen = [check_integer(k, "a topic of topics", 0, len(names) - 1) for k in numbers]
     if not chosen:
         raise ValueError("topics is empty; name the topics to draw, or leave it out for all.")
-    values, starts, sizes = (getattr(model, part) for part in parts)
+    values, starts, sizes = over.prevalence, over.slices, over.sizes
     if sort:
         chosen = sorted(chosen, key=lambda k: int(values[:, k].argmax()))
     shown, room = [names[k] for k in chosen], None
