@@ -94,14 +94,13 @@ def measure(options: Options, amount: str, draw: int, data: str) -> Record:
 def row_of(records: list[Record]) -> list[str]:
     """Return what a table says about the draws of one cell, or of several cells."""
     cells = grouped(records, "data", "amount").values()
-    row = []
+    pairs = {}  # ours and the best of the others, for each cell
     for kind in ("accuracy", "macro"):
         means = [{m: np.mean([r[kind][m] for r in own]) for m in own[0][kind]} for own in cells]
         best = [max(value for m, value in by.items() if m != OURS) for by in means]
-        gaps = [100 * (by[OURS] - top) for by, top in zip(means, best, strict=True)]
-        ours = 100 * np.mean([by[OURS] for by in means])
-        row.append(f"{ours:.1f} / {100 * np.mean(best):.1f}")
-        row += [f"{min(gaps):+.1f}"] if kind == "accuracy" else []
+        pairs[kind] = np.array([[by[OURS] for by in means], best])
+    row = ["{:.1f} / {:.1f}".format(*100 * pair.mean(axis=1)) for pair in pairs.values()]
+    row.insert(1, f"{100 * np.subtract(*pairs['accuracy']).min():+.1f}")
     said = [r for r in records if np.isfinite(r["says"])]
     true = [r["accuracy"][OURS] for r in said]
     off = [abs(r["says"] - t) for r, t in zip(said, true, strict=True)]
@@ -114,17 +113,16 @@ def row_of(records: list[Record]) -> list[str]:
 
 
 def report(records: list[Record], options: Options) -> str:
-    heads = ["accuracy", "worst lead", "macro F", "off by", "covered", "ECE", "shares"]
+    ends = ["macro F", "off by", "covered", "ECE", "shares"]
     records = [{**r, "design": r["amount"].split()[0], "": "all"} for r in records]
     lines = []
     for name in ("amount", "design", ""):
         groups = grouped(records, name).items()
         rows = [[place, str(len(own)), *row_of(own)] for place, own in groups]
-        lines += [markdown([name, "cases", *heads], rows), ""]
+        lines += [markdown([name, "cases", "accuracy", "worst lead", *ends], rows), ""]
     cells = sorted(grouped(records, "data", "amount").items())
-    heads[1] = "lead"
     rows = [[*place, str(own[0]["classes"]), *row_of(own)] for place, own in cells]
-    lines += [markdown(["data", "labels", "classes", *heads], rows)]
+    lines += [markdown(["data", "labels", "classes", "accuracy", "lead", *ends], rows)]
     return "\n".join(lines)
 
 
