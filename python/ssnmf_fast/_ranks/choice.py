@@ -101,7 +101,7 @@ class RankChoice:
         return replace(made, rank=ranks[place])
 
     def __repr__(self) -> str:
-        if self.high is not None:
+        if self.criterion == "words":
             return self._in_words
         tried = f"{self.ranks[0]} to {self.ranks[-1]}" if len(self.ranks) > 1 else "this one"
         asked = f"criterion={self.criterion!r}, rule={self.rule!r}"

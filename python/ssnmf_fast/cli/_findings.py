@@ -133,7 +133,7 @@ def curve_of(choice: RankChoice) -> Drawing:
         what += ": the largest of all starts; points are single starts"
     elif choice.scores.shape[1] > 1:
         what += ": means of the splits, with one standard error; points are single splits"
-    what += "" if choice.high is None else "; any number in the shaded range will do"
+    what += "; any number in the shaded range will do" * (choice.criterion == "words")
     better = "Larger" if choice.larger_is_better else "Smaller"
     return "Number of topics", f"{what}. {better} is better.", CURVE, choice.plot
 

@@ -374,7 +374,7 @@ def _write_choice(
     content |= {"warnings": told, "ranks": rows, "settings": dict(settings)}
     content["seconds"] = round(seconds, 3)
     tried = f"{choice.rank} topics, of {len(choice.ranks)} numbers tried"
-    lead = tried if choice.high is None else str(choice)
+    lead = tried if choice.criterion != "words" else str(choice)
     facts = {"topics": str(choice.rank), "tried": f"{choice.ranks[0]} to {choice.ranks[-1]}"}
     facts |= {"criterion": choice.criterion, "time": f"{seconds:.1f} s"}
     report = Report(

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from distributed import Client
 
-from .._common.arrays import LossName, MatrixLike, Seed, Solver
+from .._common.arrays import Array, LossName, MatrixLike, Seed, Solver
 from .._common.docstrings import completing
 from .._data.border import check_factor, check_integer, require_memory, warn_of_rank
 from .._models.factorize import factorize as factorize_in_memory
@@ -32,9 +32,10 @@ from .._solver.penalties import NONE, PenaltiesLike
 from .._solver.problem import UNOBSERVED
 from .._solver.relations import Relation, value
 from .._solver.result import Factorization, FitState
+from .._solver.terms import Term
 from ._cluster import check_client
 from ._data import MEMORY, Blocks, ByRows, FilePath, RowWeights, count_threads, load_blocks
-from ._fit import ClusterProblem, begin, cluster_fit, pcg64_of
+from ._fit import ClusterFit, ClusterProblem, begin, cluster_fit, pcg64_of
 from ._rows import BlockPlan, copy_rows
 from ._rows import losses as losses_of
 
@@ -145,20 +146,19 @@ def factorize(
     losses = loss_named(loss, "loss"), loss_named(supervision_loss, "supervision_loss")
     weight = check_weight(supervision_weight)
     of_features = check_weight(feature_weight, "feature_weight")
-    named, S, A, B = _read_init(init, y is not None)
+    given = _read_init(init, y is not None)
     observer = callback if checkpoint is None else partial(_save_state, checkpoint, callback)
     loop = FitLoop(solver, max_iter, tol, observer, verbose)
-    parts = {"y": y, "X_weights": X_weights, "y_weights": y_weights, "support": S_support, "S": S}
-    data = load_blocks(
-        check_client(client), X, threads, memory, dtype, covariates=covariates, **parts
-    )
+    parts = {"y": y, "X_weights": X_weights, "y_weights": y_weights, "support": S_support}
+    parts |= {"covariates": covariates, "S": given and given[0]}
+    data = load_blocks(check_client(client), X, threads, memory, dtype, **parts)
     require_memory(rank, data.shape, data.dtype, data.shape[1:])  # S stays on the workers
-    given = {"A_support": A_support, "fixed_components": fixed_components}
-    given["covariates"] = np.zeros((0, data.n_fixed))  # the rows are on the workers
-    known = Known.of((0, data.n_columns), rank, data.dtype, **given)
+    fixed = {"fixed_components": fixed_components, "A_support": A_support}
+    fixed["covariates"] = np.zeros((0, data.n_fixed))  # the rows are on the workers
+    known = Known.of((0, data.n_columns), rank, data.dtype, **fixed)
     features = features_term(feature_labels, data, supervision_loss, threads)
     free = not known and S_support is None
-    if free and named and data.n_labels is None and features is None:
+    if free and given is None and data.n_labels is None and features is None:
         warn_of_rank(rank, min(data.shape), "min(n, m)")
     others = (data.n_labels, weight), (features.shape[1] if features else None, of_features)
     penalized = matrix_penalties(penalties, data.shape, rank, known, *others, in_memory=False)
@@ -167,22 +167,8 @@ def factorize(
         penalties={name: each if name == "S" else NONE for name, each in penalized.items()},
     )
     with cluster_fit(data, plan) as fit:
-        if named:
-            A, means, scales = begin(fit, init, rng, known)  # type: ignore[arg-type]
-        else:
-            shape = rank, data.n_columns
-            A = check_factor(A, "init[1] (A)", shape, data.dtype, "components x features")
-            A, scales = known.restore("A", A.T).T, np.ones(rank)
-            means = np.ones(rank) if S is None else fit.begin()[0]
-        if B is not None and data.n_labels is not None:
-            shape = rank, data.n_labels
-            B = check_factor(B, "init[2] (B)", shape, data.dtype, "components x labels")
-        elif data.n_labels is not None:
-            B = rng.random((rank, data.n_labels))
-            B *= even_weight(fit.mean("Y"), float(means @ B.mean(axis=1)))
-        C = None if features is None else starts.start_B(A.T, features, rng).astype(data.dtype)
-        factors = pad_factors(np.zeros((0, rank), data.dtype), A, B, C)
-        zeros = {} if named else starts.zeros_that_stay(factors, rank)
+        factors, scales = _start(fit, init if given is None else given, rng, known, features)
+        zeros = {} if given is None else starts.zeros_that_stay(factors, rank)
         zeros |= {name: T & zeros.get(name, T) for name, T in known.moves(factors).items()}
         local = [] if features is None else [Relation(("A", "C"), features, of_features or 0.0)]
         balances = weight is None and data.n_labels is not None
@@ -197,11 +183,7 @@ def factorize(
                 local = [replace(local[0], coefficient=even_weight(values[0], here))]
         problem = ClusterProblem(fit, factors, zeros, local, penalized)
         problem.scale_rows(scales)
-        for title, name, data_of in (("X", "A", "X"), ("y", "B", "Y")):
-            if (seen := fit.totals.get(f"{data_of} columns")) is not None:
-                if not seen.any():
-                    raise ValueError(UNOBSERVED.format(title))
-                problem.clear(name, (seen > 0) | (name == "A" and bool(local)))
+        _clear_unobserved(fit, problem)
         view = view_factors(factors, rank)
 
         def current() -> dict[str, Any]:
@@ -213,18 +195,51 @@ def factorize(
         return replace(result, S=S, feature_weight=local[0].coefficient if local else None)
 
 
-def _read_init(
-    init: str | Sequence[Any] | Factorization, labels: bool
-) -> tuple[bool, Any, Any, Any]:
-    """Return whether a start is a name, and its S, A and B (or None)."""
+Given: TypeAlias = tuple[Any, Any, Any]  # S, A and B, or None for S and B
+
+
+def _read_init(init: str | Sequence[Any] | Factorization, labels: bool) -> Given | None:
+    """Return the factors of a given start; None for a name."""
     if isinstance(init, Factorization):
-        return False, init.S if len(init.S) else None, init.A, init.B if labels else None
+        return init.S if len(init.S) else None, init.A, init.B if labels else None
     if not isinstance(init, (tuple, list)):
-        return True, None, None, None
+        return None
     if not 2 <= len(init) <= 2 + labels:
         wanted = "(S, A) or (S, A, B)" if labels else "(S, A)"
         raise ValueError(f"init must hold {wanted}; got a sequence of {len(init)}.")
-    return False, init[0], init[1], init[2] if len(init) > 2 else None
+    return init[0], init[1], init[2] if len(init) > 2 else None
+
+
+def _start(
+    fit: ClusterFit, init: Any, rng: np.random.Generator, known: Known, features: Term | None
+) -> tuple[dict[str, Array], Array]:
+    """Start S on the workers; return the other factors, and factors for the components of S."""
+    rank, data, B = fit.plan.rank, fit.data, None
+    if isinstance(init, tuple):
+        S, A, B = init
+        wanted = (rank, data.n_columns), data.dtype, "components x features"
+        A = check_factor(A, "init[1] (A)", *wanted)
+        A, scales = known.restore("A", A.T).T, np.ones(rank)
+        means = np.ones(rank) if S is None else fit.begin()[0]
+    else:
+        A, means, scales = begin(fit, init, rng, known)
+    if data.n_labels is not None and B is not None:
+        wanted = (rank, data.n_labels), data.dtype, "components x labels"
+        B = check_factor(B, "init[2] (B)", *wanted)
+    elif data.n_labels is not None:
+        B = rng.random((rank, data.n_labels))
+        B *= even_weight(fit.mean("Y"), float(means @ B.mean(axis=1)))
+    C = None if features is None else starts.start_B(A.T, features, rng).astype(data.dtype)
+    return pad_factors(np.zeros((0, rank), data.dtype), A, B, C), scales
+
+
+def _clear_unobserved(fit: ClusterFit, problem: ClusterProblem) -> None:
+    """Set the columns of A and B to 0 that no entry of the data reaches."""
+    for title, name, data in (("X", "A", "X"), ("y", "B", "Y")):
+        if (seen := fit.totals.get(f"{data} columns")) is not None:
+            if not seen.any():
+                raise ValueError(UNOBSERVED.format(title))
+            problem.clear(name, (seen > 0) | (name == "A" and "C" in problem.factors))
 
 
 def _save_state(path: FilePath, callback: Callback | None, state: FitState) -> object:

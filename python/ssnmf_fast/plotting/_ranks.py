@@ -56,7 +56,7 @@ def rank_curve(choice: Any, *, title: str | None = None, ax: Axes | None = None)
     low, high = np.nanmin(choice.scores), np.nanmax(choice.scores)
     if low > 0 and high > _SPAN * low:
         style.logarithmic(axes)
-    if getattr(choice, "high", None) is not None:
+    if getattr(choice, "criterion", "") == "words":
         axes.axvspan(choice.low, choice.high, color=style.ACCENT, alpha=0.12, linewidth=0)
     axes.axvline(choice.rank, color=style.GRAY, linestyle="--", linewidth=1)
     left = choice.rank > (ranks[0] + ranks[-1]) / 2
