@@ -78,7 +78,7 @@ def test_file_of_options(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("command", "content", "message"),
     [
-        ("fit", {"lables": "x"}, "there is no option 'lables'; perhaps labels"),
+        ("fit", {"lebels": "x"}, "there is no option 'lebels'; perhaps labels"),
         ("fit", {"data": "x"}, "there is no option 'data'"),
         ("predict", {"rank": 3}, "there is no option 'rank'"),
         ("fit", {"rank": 0}, "must be auto, or a whole number of at least 1; got '0'"),

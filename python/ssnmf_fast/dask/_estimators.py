@@ -187,7 +187,7 @@ class OnCluster(FactorizationBase):
             return super()._represent(X, X_weights, **known)
         assert X.chosen is not None
         data = X.with_weights(X_weights, self.n_threads)
-        shared = keep_value(X.client, self.components_), self.loss, self.n_threads
+        shared = keep_value(X.client, self.components_), self.loss_, self.n_threads
         futures = data.start(_represent_rows, *shared, parts=data.parts(X.chosen))
         return np.vstack(result_of(X.client, futures))
 
