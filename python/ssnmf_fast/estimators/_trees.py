@@ -374,7 +374,7 @@ def divided(
     X_weights = by_name(X, X_weights=X_weights)["X_weights"]
     X = model._checked(X)
     refuse_on_disk(X, "the splitting of topics")
-    given = {"loss": model.loss_, "X_weights": X_weights, "n_threads": model.n_threads}
+    given = {"loss": model.loss, "X_weights": X_weights, "n_threads": model.n_threads}
     S, A, X = model._represent(X, X_weights), model.components_, CleanMatrix(X)
     names = []
     for name, count in zip(names_of_topics(model), counts, strict=True):
