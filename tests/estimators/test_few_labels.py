@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from helpers.data import digits, hide, tfidf, zipf_documents
@@ -101,6 +102,18 @@ def test_as_sure_as_right_on_unlabeled_samples(validated, per_class):
     else:
         assert sure == pytest.approx(model.validation_accuracy_, abs=0.02)
         assert sure == pytest.approx(right, abs=0.04)
+
+
+def test_weights_of_the_samples_in_parts_in_any_form():
+    """The validation takes rows of them, which frames and lists give in ways of their own."""
+    small, W = X[:60], np.random.default_rng(0).random((60, X.shape[1]))
+    fits = [
+        sf.FewLabelsClassifier(random_state=0, max_iter=5, tol=0, n_threads=1).fit(
+            small, hide(y[:60], 4, 0), X_weights=given
+        )
+        for given in (W, W.tolist(), pd.DataFrame(W), sf.weights.observed(pd.DataFrame(W)))
+    ]
+    assert all(np.allclose(fit.components_, fits[0].components_) for fit in fits)
 
 
 def test_no_validation_for_too_few_labels():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 from unittest import mock
 
 import numpy as np
@@ -17,7 +18,7 @@ def revived(name, F, rank):
 @contextlib.contextmanager
 def watched_padding(rank):
     """Look at all factors after every step of every fit; the components beyond `rank` stay 0."""
-    Problem, found, steps = problem.Problem, [], []
+    found, steps = [], []
 
     def watched(step):
         def look(self, *args, **kwargs):
@@ -29,8 +30,10 @@ def watched_padding(rank):
         return look
 
     with contextlib.ExitStack() as stack:
-        for step in ("apply", "update_rows", "extrapolate", "balance", "restore"):
-            stack.enter_context(mock.patch.object(Problem, step, watched(getattr(Problem, step))))
+        names = "apply", "update_rows", "extrapolate", "balance", "restore"
+        for kind, name in itertools.product((problem.Problem, problem.BlockProblem), names):
+            if step := vars(kind).get(name):
+                stack.enter_context(mock.patch.object(kind, name, watched(step)))
         yield steps
     assert {"apply", "update_rows"} <= set(steps)
     assert not any(found), next(filter(None, found))

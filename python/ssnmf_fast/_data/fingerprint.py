@@ -44,8 +44,8 @@ def data_fingerprint(Z: Matrix, threads: int = 1) -> str:
     return "{}:{:016x}{:016x}".format("x".join(map(str, Z.shape)), *sums)
 
 
-def input_fingerprint(given: Any) -> str:
-    """Return the fingerprint of an argument: equal for equal arrays and objects."""
+def input_fingerprint(given: Any, name: str = "an input") -> str:
+    """Return the fingerprint of a named argument: equal for equal arrays and objects."""
     if given is None or isinstance(given, _PLAIN):
         return repr(given.item() if isinstance(given, np.generic) else given)
     if isinstance(given, Mapping):
@@ -54,7 +54,7 @@ def input_fingerprint(given: Any) -> str:
         parts = {one.name: getattr(given, one.name) for one in fields(given) if one.init}
         return _joined(type(given).__name__, parts)
     if sp.issparse(given):
-        return data_fingerprint(check_matrix(given, "an input", allow_negative=True, limited=False))
+        return data_fingerprint(check_matrix(given, name, allow_negative=True, limited=False))
     if not isinstance(given, (list, tuple, np.ndarray)):
         parts = {name: getattr(given, name) for name in _OF_TENSORS if hasattr(given, name)}
         if len(parts) > 1 and not hasattr(given, "__array_interface__"):

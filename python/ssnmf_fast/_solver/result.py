@@ -112,7 +112,7 @@ RECEIPT = Saved(optional=True, kind=Receipt, part="receipt")
 def fingerprints(given: Mapping[str, Any]) -> dict[str, str]:
     """Return fingerprints of inputs, except None and empty penalties."""
     kept = {k: one for k, one in given.items() if one is not None and (k != "penalties" or one)}
-    return {name: input_fingerprint(one) for name, one in kept.items()}
+    return {name: input_fingerprint(one, name) for name, one in kept.items()}
 
 
 def parts_of(factors: Mapping[str, Array | None], history: History, threads: int) -> dict[str, str]:

@@ -211,8 +211,9 @@ def calibrated(
         rest = np.flatnonzero(~samples.labels.known)
         some = rest[:: -(-len(rest) // _MOST_TEMPERED)]
         seen = replace(samples.view[some], shares=samples.shares(trained.fit.A, some))
-        each = trained.logits(seen, samples.options["n_threads"])
-        logits = np.sum([validation.weights[name] * part for name, part in each.items()], axis=0)
+        logits = np.zeros((len(some), samples.labels.shape[1]))  # of no member, if none is used
+        for name, part in trained.logits(seen, samples.options["n_threads"]).items():
+            logits += validation.weights[name] * part
         readout = validation.temper(readout, logits, samples.labels.weight[some])
     return readout
 
