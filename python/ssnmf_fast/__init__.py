@@ -12,8 +12,9 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-# Imported at once, as a wrong SSNMF_FAST_ISA is refused there.
+# Imported at once: a wrong SSNMF_FAST_ISA is refused, and threadpoolctl knows the kernels.
 from ._backend.dispatch import reference_kernels, set_thread_backend
+from ._data import threads as _threads  # noqa: F401
 from ._version import __version__
 
 if TYPE_CHECKING:

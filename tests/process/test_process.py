@@ -213,6 +213,10 @@ def threads_in(printed):
 def test_threads_follow_the_environment_and_threadpoolctl(capsys):
     code = "import ssnmf_fast; ssnmf_fast.show_config()"
     assert threads_in(run_python(code, OMP_NUM_THREADS="3").stdout) == ["3"]
+    # A limit that is set before anything is used holds too.
+    limited = "with threadpoolctl.threadpool_limits(1):\n    ssnmf_fast.show_config()"
+    code = f"import ssnmf_fast, threadpoolctl\n{limited}"
+    assert threads_in(run_python(code).stdout) == ["1"]
     with threadpoolctl.threadpool_limits(1, user_api="openmp"):
         elsewhere = threading.Thread(target=sf.show_config)
         elsewhere.start()

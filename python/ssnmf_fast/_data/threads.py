@@ -19,7 +19,6 @@ from threadpoolctl import LibController, OpenBLASController, ThreadpoolControlle
 
 from .._backend import dispatch
 from .._version import __version__
-from .border import check_integer
 
 _MOST = 2**31 - 1  # limit of a C int; kernels do not start more threads than they need
 
@@ -106,10 +105,16 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_mark_forked)
 
 
+def _checked(number: int, name: str) -> int:
+    from .border import check_integer  # with SciPy, which `import ssnmf_fast` does without
+
+    return check_integer(number, name, 1, _MOST)
+
+
 def resolve_threads(n_threads: int | None = None) -> int:
     """Return the number of threads: `n_threads`, OMP_NUM_THREADS or the available cores."""
     if n_threads is not None:
-        n_threads = check_integer(n_threads, "n_threads", 1, _MOST)
+        n_threads = _checked(n_threads, "n_threads")
     if _forked:
         return 1
     if n_threads is not None:
@@ -141,7 +146,7 @@ Task = Callable[[int, Stop], Result]
 def resolve_jobs(n_jobs: int | None, n_threads: int | None, n_tasks: int) -> tuple[int, int]:
     """Return how many tasks run at a time (None: one per thread), and the threads of each."""
     threads = resolve_threads(n_threads)
-    jobs = threads if n_jobs is None or n_jobs == -1 else check_integer(n_jobs, "n_jobs", 1)
+    jobs = threads if n_jobs is None or n_jobs == -1 else _checked(n_jobs, "n_jobs")
     jobs = max(1, min(jobs, n_tasks))
     return jobs, max(1, threads // jobs)
 
