@@ -55,10 +55,11 @@ def watch_padding() -> list[str]:
         begin(self, factors, *rest, **more)
         self.unused = ~np.any([F.any(axis=0) for F in factors.values()], axis=0)
 
-    def apply_watched(self: Any, name: str, *rest: Any) -> None:
-        apply(self, name, *rest)
+    def apply_watched(self: Any, name: str, *rest: Any) -> Any:
+        last = apply(self, name, *rest)
         if self.factors[name][:, self.unused].any():
             found.append(f"the padding of {name} is not zero")
+        return last
 
     Problem.__init__, Problem.apply = begin_watched, apply_watched  # type: ignore[method-assign]
     return found
