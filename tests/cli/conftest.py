@@ -29,6 +29,18 @@ def empty_pictures() -> Iterator[None]:
         yield
 
 
+def two_classes(
+    path: Path, texts: tuple[list[str], list[str]], names: tuple[str, str], n_labeled: int
+) -> Path:
+    """Write texts of two classes in turn, of which the first have labels."""
+    rows = [["text", "kind"]]
+    for k, pair in enumerate(zip(*texts, strict=True)):
+        rows += [
+            [text, name if k < n_labeled else ""] for text, name in zip(pair, names, strict=True)
+        ]
+    return write_table(path, rows)
+
+
 @pytest.fixture(scope="session")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("shared")
@@ -37,19 +49,13 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def single(shared: Path) -> Path:
     """Texts of two classes, four of them unlabeled."""
-    rows = [["text", "kind"]]
-    for k, (a, b) in enumerate(zip(PETS, MONEY, strict=True)):
-        rows += [[a, PAGE if k < 8 else ""], [b, "money" if k < 8 else ""]]
-    return write_table(shared / "single.csv", rows)
+    return two_classes(shared / "single.csv", (PETS, MONEY), (PAGE, "money"), 8)
 
 
 @pytest.fixture(scope="session")
 def posts(shared: Path) -> Path:
     """Texts of two classes, whose names need care in HTML and in CSV."""
-    rows = [["text", "kind"]]
-    for k, (a, b) in enumerate(zip(_ANIMALS, _PRICES, strict=True)):
-        rows += [[a, EVIL if k < 4 else ""], [b, "money, bonds" if k < 4 else ""]]
-    return write_table(shared / "posts.csv", rows)
+    return two_classes(shared / "posts.csv", (_ANIMALS, _PRICES), (EVIL, "money, bonds"), 4)
 
 
 @pytest.fixture(scope="session")

@@ -222,7 +222,7 @@ def test_sigterm_while_writing_leaves_the_old_files(ratings: Path) -> None:
         for line in process.stdout:
             if line == "writing\n":
                 break
-        assert contents() != before  # what is half written lies beside
+        assert contents() != before  # a temporary file holds what is half written
         process.send_signal(signal.SIGTERM)
         assert process.wait(300) == 128 + signal.SIGTERM
     assert contents() == before

@@ -36,6 +36,13 @@ def test_message_says_what_is_wrong(form, damage, is_array):
         sf.represent(Z, np.ones((2, 8)))
 
 
+@each("name", ["X_weights", "y_weights"])
+def test_the_message_names_weights(name):
+    weights = sf.weights.observed(damaged(D, "coo", next(iter(DAMAGES["coo"])), True))
+    with pytest.raises(ValueError, match=f"^{name} is not a valid sparse matrix"):
+        sf.factorize(D, D, **{name: weights}, **FEW)
+
+
 @each("form", FORMATS)
 @each("kind", ["array", "matrix"])
 def test_sound_matrices_of_every_format_give_one_result(form, kind):

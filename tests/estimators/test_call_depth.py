@@ -47,9 +47,8 @@ def frames_at(file, function, model):
 def test_six_calls_from_fit_to_the_loop(name):
     calls = frames_at("_solver/loop.py", "run", MODELS[name])
     assert len(calls) == 1 or name == "few labels"
-    # The last fit is the one of all labels; those before, of the validation, are further down.  A
-    # committee is trained in a step of its own, which the validation repeats.
-    assert len(calls[-1]) - 1 <= 6 + (name == "few labels"), calls[-1]
+    # The last fit is the one of all labels; those before, of the validation, are further down.
+    assert len(calls[-1]) - 1 <= 6, calls[-1]
 
 
 @pytest.mark.slow

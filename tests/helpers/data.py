@@ -10,7 +10,7 @@ from sklearn.datasets import load_digits
 
 
 def digits(n: int | None = None, **options: Any) -> tuple[Any, Any]:
-    """Return so many images (from 0 to 1) and their labels, which no test can change."""
+    """Return the first n images (from 0 to 1) and their labels, read-only."""
     X, y = load_digits(return_X_y=True, **options)
     X, y = X[:n] / 16, y[:n]
     X.flags.writeable = y.flags.writeable = False

@@ -55,12 +55,12 @@ class Way(NamedTuple):
 
     base: np.ndarray
     wrap: object = lambda Z: Z
-    beside: dict = {}  # noqa: RUF012
+    further: dict = {}  # noqa: RUF012
 
 
 def weighings(base, name="X_weights"):
     row, column = (np.linspace(1, 2, n) for n in base.shape)
-    beside = {"y": Y} if name == "y_weights" else {}
+    further = {"y": Y} if name == "y_weights" else {}
     ways = [
         Way(base),
         Way(base, weights.observed),
@@ -69,7 +69,7 @@ def weighings(base, name="X_weights"):
         Way(row, lambda Z: weights.outer(rows=Z)),
         Way(column, lambda Z: weights.outer(columns=Z)),
     ]
-    return [way._replace(beside=beside) for way in ways]
+    return [way._replace(further=further) for way in ways]
 
 
 def tensor_weights(base):
@@ -100,10 +100,10 @@ PENALTIES = [Way(NEIGHBORS, lambda Z: {"S": [SMALL, penalties.Graph(0.1, Z)], "A
 ANSWERS = [Way(y.astype(float)), Way(Y)]  # classes, and several labels
 
 PAIRS = {"users": np.arange(12) // 3, "items": np.arange(12) % 8}
-OF_USERS = Way(np.arange(12) // 3, beside={"items": PAIRS["items"]})
+OF_USERS = Way(np.arange(12) // 3, further={"items": PAIRS["items"]})
 TRIPLETS = {
-    "items": [Way(PAIRS["items"], beside={"users": PAIRS["users"]})],
-    "values": [Way(ROW, beside=PAIRS)],
+    "items": [Way(PAIRS["items"], further={"users": PAIRS["users"]})],
+    "values": [Way(ROW, further=PAIRS)],
     "columns": [],  # names of those of a data frame
 }
 
@@ -125,16 +125,16 @@ WAYS = {
         "init": [*START, Way(S[:, :3].T.copy() @ Y, lambda Z: (S, A, Z), {"y": Y})],
     },
     "objective": {
-        "feature_labels": [Way(A.T.copy(), beside={"C": np.eye(3)})],
+        "feature_labels": [Way(A.T.copy(), further={"C": np.eye(3)})],
         "penalties": PENALTIES,
         "X": [Way(D)],
         "S": [Way(S)],
         "A": [Way(A)],
-        "y": [Way(Y, beside={"B": np.eye(3)})],
-        "B": [Way(np.eye(3), beside={"y": Y})],
+        "y": [Way(Y, further={"B": np.eye(3)})],
+        "B": [Way(np.eye(3), further={"y": Y})],
         "X_weights": weighings(HALF),
         "y_weights": [
-            way._replace(beside={"y": Y, "B": np.eye(3)}) for way in weighings(Y, "y_weights")
+            way._replace(further={"y": Y, "B": np.eye(3)}) for way in weighings(Y, "y_weights")
         ],
     },
     "represent": {
@@ -147,8 +147,8 @@ WAYS = {
     },
     "factorize_tensor": {
         "X": [Way(T), Way(D)],
-        "X_weights": [way._replace(beside={"X": T}) for way in tensor_weights(T)]
-        + [way._replace(beside={"X": D}) for way in tensor_weights(HALF)],
+        "X_weights": [way._replace(further={"X": T}) for way in tensor_weights(T)]
+        + [way._replace(further={"X": D}) for way in tensor_weights(HALF)],
         "y": [Way(np.eye(6)[:, :2], lambda Z: {0: Z}), Way(np.eye(4), lambda Z: {-1: Z})],
         "init": TENSOR_START,
         "penalties": OF_TENSORS,
@@ -160,7 +160,7 @@ WAYS = {
             Way(np.arange(12), lambda Z: (Z, np.arange(12) % 8, np.ones(12))),
             Way(np.arange(1.0, 13), lambda Z: (np.arange(12), np.arange(12) % 8, Z)),
         ],
-        "observed": [Way(HALF), Way(HALF, beside={"M": sp.csr_array(D)})],
+        "observed": [Way(HALF), Way(HALF, further={"M": sp.csr_array(D)})],
         "init": [Way(S[:, :1], lambda Z: (Z, A[:1])), Way(A[:1], lambda Z: (S[:, :1], Z))],
     },
     "linalg.randomized_svd": {"X": [Way(D)]},
@@ -188,7 +188,7 @@ WAYS = {
         "X": [Way(D), Way(T)],
         "y": [],  # which needs an estimator
         "X_weights": weighings(HALF)
-        + [way._replace(beside={"X": T}) for way in tensor_weights(T * (T > 0.5))],
+        + [way._replace(further={"X": T}) for way in tensor_weights(T * (T > 0.5))],
     },
     "weights.base": {"extra": []},
     "weights.observed": {"pattern": []},  # read by the functions that take them

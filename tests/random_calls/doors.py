@@ -141,7 +141,7 @@ def fitted(name):
     return new(name).fit(*data(name))
 
 
-def method_of_estimator(label, argument, beside):
+def method_of_estimator(label, argument, further):
     """Return a function of the argument, of a method or, without one, of the constructor."""
     name, _, method = label.rpartition(".")
     if not name:
@@ -151,7 +151,7 @@ def method_of_estimator(label, argument, beside):
     given = {"X": S if method == "inverse_transform" else X, "n_fits": 2, "classes": np.arange(3)}
     if others:
         given["times" if name == "DynamicTopics" else "y"] = others[0]
-    given = {key: value for key, value in (given | beside).items() if key in known}
+    given = {key: value for key, value in (given | further).items() if key in known}
 
     def run(Z):
         fresh = method in ("fit", "fit_transform", "partial_fit")
@@ -226,7 +226,7 @@ class Door(NamedTuple):
         names = forms.names(self.way.base.ndim)
         if not self.label.startswith("file "):
             return names
-        # SciPy writes whole numbers of any dtype as integers; a directory is of csr, without shape.
+        # SciPy writes whole numbers of any dtype as integers; a folder holds csr without a shape.
         formats = ("csr ",) if self.label.endswith("open_csr") else ("csr ", "csc ", "bsr ", "coo ")
         lost = ("real", "shape") if self.label.endswith("open_csr") else ("real",)
         kept = [name for name in names if name in forms.BROKEN and name.startswith(formats)]
@@ -235,10 +235,10 @@ class Door(NamedTuple):
     def call(self, Z):
         """Return what becomes of an argument."""
         owner = self.label.rpartition(".")[0]
-        beside, Z = self.way.beside, self.way.wrap(Z)
+        further, Z = self.way.further, self.way.wrap(Z)
         if owner in estimators() or self.label in estimators():
-            return method_of_estimator(self.label, self.argument, beside)(Z)
-        given = REQUIRED.get(self.label, {}) | beside | {self.argument: Z}
+            return method_of_estimator(self.label, self.argument, further)(Z)
+        given = REQUIRED.get(self.label, {}) | further | {self.argument: Z}
         if owner in OWNERS:
             return self.function(owner_of(owner), **given)
         if self.label == "plotting.class_map":

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
 import os
 import subprocess
@@ -11,9 +10,9 @@ import time
 import traceback
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+from helpers.padding import watched_steps
 
 from random_calls import doors, functions, same_bits
 
@@ -24,11 +23,10 @@ OUTCOMES = ("right", "refused", "FAILED")
 
 def judge(seed: int, case: int) -> tuple[str, str]:
     call = functions.make(seed, case)
-    touched = watch_padding()
-    touched.clear()
     what = f"{call.name}{f', illegal {call.illegal}' if call.illegal else ''}"
     try:
-        results = call.compute(call.arguments, 1 + case % 2)
+        with watched_steps() as (touched, _):
+            results = call.compute(call.arguments, 1 + case % 2)
     except (ValueError, TypeError) as error:
         if call.illegal:
             if len(str(error)) > 15:
@@ -43,29 +41,7 @@ def judge(seed: int, case: int) -> tuple[str, str]:
     return ("FAILED", f"{what}: {'; '.join(found)}") if found else ("right", "")
 
 
-@functools.cache
-def watch_padding() -> list[str]:
-    """Return what will tell of updates that touch padding: what all factors begin without."""
-    from ssnmf_fast._solver.problem import Problem
-
-    found: list[str] = []
-    begin, apply = Problem.__init__, Problem.apply
-
-    def begin_watched(self: Any, factors: Any, *rest: Any, **more: Any) -> None:
-        begin(self, factors, *rest, **more)
-        self.unused = ~np.any([F.any(axis=0) for F in factors.values()], axis=0)
-
-    def apply_watched(self: Any, name: str, *rest: Any) -> Any:
-        last = apply(self, name, *rest)
-        if self.factors[name][:, self.unused].any():
-            found.append(f"the padding of {name} is not zero")
-        return last
-
-    Problem.__init__, Problem.apply = begin_watched, apply_watched  # type: ignore[method-assign]
-    return found
-
-
-# Ways to judge case number k: random calls and their bits of a seed, forms by every so many.
+# How a case is judged: random calls and their bits by seed and number, or every n-th form.
 WAYS = {"calls": judge, "bits": same_bits.judge, "forms": doors.judge}
 
 

@@ -328,7 +328,7 @@ EVERY = LEGAL | ODD | SPARSE | TENSORS | DAMAGED
 
 @cache
 def names(n_modes):
-    """Return the names of the forms of a base with so many modes."""
+    """Return the names of the forms of a base with `n_modes` modes."""
     matrix = [*SPARSE, *DAMAGED] if n_modes == 2 else []
     return [*LEGAL, *ODD, *matrix, *(TENSORS if n_modes >= 2 else [])]
 

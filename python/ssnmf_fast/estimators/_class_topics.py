@@ -123,10 +123,11 @@ class LabeledSamples:
     def targets(self) -> tuple[Any, Any]:
         return targets_of(self.labels, self.X.dtype)
 
-    def factorize(self, y: Any = None, **arguments: Any) -> Factorization:
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """The data and the options, as arguments of factorize."""
         X_weights = with_sample_weight(self.X, self.X_weights, self.labels.sample_weight)
-        X = CleanMatrix(self.X)
-        return factorize(X, y, X_weights=X_weights, **arguments, **self.options)
+        return {"X": CleanMatrix(self.X), "X_weights": X_weights, **self.options}
 
     def fit_topics(self, n_components: int = 0, weight: float | str = SUPPORTS) -> Factorization:
         """Factorize the samples guided by their labels; TS-NMF if the weight is SUPPORTS."""
@@ -143,7 +144,8 @@ class LabeledSamples:
             A = np.asarray(start, dtype=np.float64)
             support = self.support(owner)
             init = self.even_start(A, support), A.astype(self.X.dtype)
-            fit = self.factorize(n_components=n_components, init=init, S_support=support)
+            settings: dict[str, Any] = {"n_components": n_components, "init": init}
+            fit = factorize(**settings, S_support=support, **self.arguments)
             sums = np.bincount(owner, self.labeled_sums(fit.S), k)
             rates = np.where(sums > 0, counts / np.where(sums > 0, sums, 1), 0)
             B = (np.eye(k)[owner] * rates).astype(self.X.dtype)
@@ -158,7 +160,7 @@ class LabeledSamples:
         Y, y_weights = self.targets()
         settings = {"n_components": n_components, "supervision_weight": weight, "init": init}
         settings["random_state"] = self.seed if self.start_seed is None else self.start_seed
-        return self.factorize(Y, y_weights=y_weights, **settings)
+        return factorize(y=Y, y_weights=y_weights, **settings, **self.arguments)
 
     def _class_means(self, owner: Array, rng: np.random.Generator) -> Array:
         """Return a start of A, (r, m): class means, shrunk toward the overall mean."""
@@ -250,7 +252,8 @@ def with_view(samples: LabeledSamples) -> LabeledSamples:
         absent, missing = find(slice(None)), True
     if missing:  # filled in by a low-rank model
         k = samples.labels.shape[1]
-        fit = samples.for_trials().factorize(n_components=k, random_state=samples.seed)
+        trial = samples.for_trials().arguments
+        fit = factorize(n_components=k, random_state=samples.seed, **trial)
         X = views.filled(X, fit.S, fit.A, absent)
     directions = views.directions_of(X, samples.seed, threads, samples.labels.sample_weight)
     if directions is None:

@@ -446,7 +446,7 @@ def _key(X: Any, recipe: Recipe) -> dict[str, Any]:
     about["level"] = dispatch.level_in_use()
     of_data = {"shape": list(X.shape), "dtype": str(X.dtype), "form": form}
     settings = {
-        name: value if isinstance(value, _READABLE) else input_fingerprint(value)
+        name: value if isinstance(value, _READABLE) else input_fingerprint(value, name)
         for name, value in recipe.fitting.items()
     }
     return {**about, **of_data, "data": data_fingerprint(X), **settings}
