@@ -60,10 +60,6 @@ class Plan:
     balances: bool = False
     later: Plan | None = None
 
-    def curved(self, name: str) -> bool:
-        """Whether a factor is updated with curvatures, not with N."""
-        return self.by_factor[name] == "descent"
-
     def __str__(self) -> str:
         parts = []
         for update, words in _NAMES.items():

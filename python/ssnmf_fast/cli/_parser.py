@@ -183,9 +183,9 @@ class _Parser(ArgumentParser):
         raise UsageError(f"{message}; see {self.prog} --help")
 
 
-def _run(module: str, name: str, options: Namespace) -> Any:
-    """Run a subcommand; its module is imported only now."""
-    return getattr(import_module(module, __package__), name)(options)
+def _run(module: str, name: str, argument: Any) -> Any:
+    """Call a function of a module that is imported only now, such as a subcommand."""
+    return getattr(import_module(module, __package__), name)(argument)
 
 
 # These read data and fit like `fit`, with its defaults or others.
@@ -209,7 +209,7 @@ class _Formatter(RawDescriptionHelpFormatter):
     def _get_help_string(self, action: Action) -> str | None:
         if "for *)" not in (action.help or ""):
             return action.help
-        users = _run("._models", "users_of", action.dest)  # type: ignore[arg-type]
+        users = _run("._models", "users_of", action.dest)
         return str(action.help).replace("*)", f"{users})")
 
 
