@@ -332,6 +332,7 @@ class LabeledBlocks(_class_topics.LabeledSamples):
     """Samples on a cluster."""
 
     X: ClusterData
+    factorize: ClassVar = staticmethod(factorize)
 
     @cached_property
     def _data(self) -> ClusterData:
@@ -377,10 +378,11 @@ class LabeledBlocks(_class_topics.LabeledSamples):
         parts = self._data.parts(self.labels.rows, weights, everywhere=True)
         return Y, self._data.start(_spread, parts=parts)
 
-    def factorize(self, y: Matrix | None = None, **arguments: Any) -> Factorization:
-        X, X_weights = self.X, _data.with_rows(self.X_weights, self.labels.sample_weight)
-        arguments |= {**self.options, "client": X.client, "checkpoint": X.checkpoint}
-        return factorize(X, y, X_weights=X_weights, **arguments)
+    @property
+    def arguments(self) -> dict[str, Any]:
+        X_weights = _data.with_rows(self.X_weights, self.labels.sample_weight)
+        cluster = {"client": self.X.client, "checkpoint": self.X.checkpoint}
+        return {"X": self.X, "X_weights": X_weights, **cluster, **self.options}
 
 
 def _spread(block: BlockInput, rows: Array | slice, values: Array) -> Array:

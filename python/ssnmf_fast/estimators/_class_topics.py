@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib.util import find_spec
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -59,6 +60,8 @@ class LabeledSamples:
     view: views.View = field(default_factory=views.View)
     graph: views.Graph | None = None  # of neighbors
     whole: tuple[LabeledSamples, Array] | None = None  # all samples, and which these are, (n,)
+
+    factorize: ClassVar[Callable[..., Factorization]] = staticmethod(factorize)
 
     @classmethod
     def of(cls: type[Samples], model: Any, X: Any, labels: TrainingLabels, **given: Any) -> Samples:
@@ -145,7 +148,7 @@ class LabeledSamples:
             support = self.support(owner)
             init = self.even_start(A, support), A.astype(self.X.dtype)
             settings: dict[str, Any] = {"n_components": n_components, "init": init}
-            fit = factorize(**settings, S_support=support, **self.arguments)
+            fit = self.factorize(**settings, S_support=support, **self.arguments)
             sums = np.bincount(owner, self.labeled_sums(fit.S), k)
             rates = np.where(sums > 0, counts / np.where(sums > 0, sums, 1), 0)
             B = (np.eye(k)[owner] * rates).astype(self.X.dtype)
@@ -160,7 +163,7 @@ class LabeledSamples:
         Y, y_weights = self.targets()
         settings = {"n_components": n_components, "supervision_weight": weight, "init": init}
         settings["random_state"] = self.seed if self.start_seed is None else self.start_seed
-        return factorize(y=Y, y_weights=y_weights, **settings, **self.arguments)
+        return self.factorize(y=Y, y_weights=y_weights, **settings, **self.arguments)
 
     def _class_means(self, owner: Array, rng: np.random.Generator) -> Array:
         """Return a start of A, (r, m): class means, shrunk toward the overall mean."""
@@ -253,7 +256,7 @@ def with_view(samples: LabeledSamples) -> LabeledSamples:
     if missing:  # filled in by a low-rank model
         k = samples.labels.shape[1]
         trial = samples.for_trials().arguments
-        fit = factorize(n_components=k, random_state=samples.seed, **trial)
+        fit = samples.factorize(n_components=k, random_state=samples.seed, **trial)
         X = views.filled(X, fit.S, fit.A, absent)
     directions = views.directions_of(X, samples.seed, threads, samples.labels.sample_weight)
     if directions is None:
