@@ -16,8 +16,7 @@ from .._models.factorize import Factorization
 from .._topics import topic_shares
 from . import _committee as committee
 from ._class_topics import LabeledSamples
-from ._members import ClassWeight, Linear, fit_member, probabilities
-from ._readout import LogisticReadout
+from ._readout import ClassWeight, Linear, LogisticReadout, fit_member, probabilities
 from ._training_data import TrainingLabels, surest
 from ._views import NAMES_OF_MEMBERS, Tables, View, Votes, log_chances
 

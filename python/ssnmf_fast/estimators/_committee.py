@@ -16,8 +16,7 @@ from .._common.arrays import Array
 from .._common.warn import warn_user
 from .._data.threads import one_blas_thread
 from ._class_topics import LabeledSamples
-from ._members import probabilities
-from ._readout import LogisticReadout
+from ._readout import LogisticReadout, probabilities
 from ._training_data import TrainingLabels, Truth
 
 _LEAST_LABELS = 16  # for validation with fewer than three labels per class, on average

@@ -17,8 +17,8 @@ from . import _classifier_training as training
 from ._base import Self
 from ._class_topics import LabeledSamples, in_memory, inputs_of_labels, with_view
 from ._docstrings import complete_docstring
-from ._members import ClassWeight
 from ._predicting import ReadoutPredictions
+from ._readout import ClassWeight
 from ._training_data import labels_for_training
 from ._views import View, check_tables, names_of_columns
 

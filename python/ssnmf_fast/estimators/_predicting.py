@@ -24,8 +24,7 @@ from .._solver.weights import WeightsLike
 from .._topics import topic_shares
 from ._base import FactorizationBase, require, score_labeled
 from ._explanation import Explanation, explanation_of
-from ._members import fit_readout
-from ._readout import READOUT_ATTRIBUTES, LogisticReadout, Readout
+from ._readout import READOUT_ATTRIBUTES, LogisticReadout, Readout, fit_readout
 from ._training_data import TrainingLabels, represented
 from ._views import Tables, View, check_tables, directions_of, filled, row_sums, view_of
 

@@ -29,9 +29,8 @@ from .._topics import divide_by_sums, names_of, topic_shares
 from ._base import require
 from ._class_topics import OVERALL, even_start, weighted_sums
 from ._docstrings import complete_docstring
-from ._members import Linear, fit_member
 from ._predicting import NamedTopics
-from ._readout import LogisticReadout
+from ._readout import Linear, LogisticReadout, fit_member
 from ._training_data import Truth, surest
 from ._views import directions_of, row_sums, view_of
 

@@ -268,7 +268,7 @@ class View:
         return View(tables, rows, coordinates, self.directions, shares)
 
     def part(self, name: str) -> Any:
-        """Return the features of a part of :class:`ssnmf_fast.estimators._members.Linear`."""
+        """Return the features of a part of :class:`ssnmf_fast.estimators._readout.Linear`."""
         if name == "topics":
             assert self.shares is not None
             return np.sqrt(self.shares)
