@@ -14,7 +14,7 @@ from .._common.warn import warn_user
 from .._data.arrays import drop_entries, entry_rows, with_values
 from .._data.border import CleanMatrix
 from .._data.times import Slices, cut
-from .._linalg.operators import unit_rows
+from .._linalg import unit_rows
 from .._solver.losses import loss_named
 from .._solver.penalties import L2, Graph
 from .._solver.result import Factorization, TensorFactorization

@@ -20,8 +20,7 @@ from .._data.arrays import on_disk_error
 from .._data.border import check_factor, check_option, check_vector, require_memory
 from .._data.csr_file import CsrFile
 from .._data.tensors import SparseTensor, Tensor, depth
-from .._linalg.operators import MatrixOperator
-from .._linalg.randomized_svd import truncated_svd
+from .._linalg import MatrixOperator, truncated_svd
 from .build import as_weights, build_term, even_weight
 from .known import Known
 from .loop import steps_of

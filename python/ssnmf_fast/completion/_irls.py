@@ -12,12 +12,12 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from .. import _linalg as ops
 from .._backend.dispatch import kernels, padded
 from .._common.arrays import Array
 from .._data.arrays import entry_rows
 from .._data.border import LARGEST, check_integer, check_option, check_real
-from .._linalg import operators as ops
-from .._linalg.randomized_svd import leading_triplets, sketch, truncated_svd
+from .._linalg import leading_triplets, sketch, truncated_svd
 from ._result import Completion, CompletionState
 
 # Arguments of the kernels: c, eps and q of the step towards sparsity, whether it is proximal, and

@@ -14,11 +14,11 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from .. import _linalg as ops
 from .._backend.dispatch import aligned_zeros, kernels, padded, padded_zeros
 from .._common.arrays import Array
 from .._data.arrays import column_ranges, entry_rows, kernel_parts, transpose
-from .._linalg import operators as ops
-from .._linalg.randomized_svd import leading_triplets, orthonormal, sketch
+from .._linalg import leading_triplets, orthonormal, sketch
 from ._irls import Fit, Method, Observations, Problem, distance_squared, estimated_rank, structured
 from ._result import CompletionState
 

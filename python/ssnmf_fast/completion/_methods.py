@@ -17,7 +17,7 @@ from .._common.arrays import Array
 from .._common.docstrings import complete
 from .._data.arrays import entry_rows
 from .._data.border import check_option
-from .._linalg.operators import square, svd
+from .._linalg import square, svd
 from ._irls import Fit, Iteration, Method, Problem, estimated_rank, iterations, sirls, structured
 from ._matrix_irls import MatrixIRLS
 from ._noisy import noisy_fits

@@ -15,7 +15,7 @@ import scipy.sparse as sp
 
 from .._common.arrays import Array
 from .._data.arrays import drop_entries, entry_rows, with_values
-from .._linalg.operators import square
+from .._linalg import square
 from ._irls import Fit, Iteration, Observations, Pair, Problem, Schedule, distance_squared
 from ._result import CompletionState
 

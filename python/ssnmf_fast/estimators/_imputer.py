@@ -19,7 +19,7 @@ from .._common.warn import warn_user
 from .._data import border
 from .._data.arrays import check_dtype, is_missing, list_entries
 from .._data.threads import resolve_threads
-from .._linalg.operators import Pattern
+from .._linalg import Pattern
 from ..completion._complete import check_gamma_min, counts, solve
 from ..completion._irls import Observations, Problem, ridge
 from ..completion._methods import IRLS

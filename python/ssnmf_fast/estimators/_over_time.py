@@ -18,7 +18,7 @@ from .._data.arrays import entry_rows, refuse_on_disk
 from .._data.border import check_data, check_integer, check_option, check_share
 from .._data.times import Slices, cut, period_of, read_times
 from .._labels import ClassLabels, Indicators, is_indicator
-from .._linalg.operators import unit_rows
+from .._linalg import unit_rows
 from .._models.dated import mean_shares, shares_of
 from .._topics import Records, Topics, divide_by_sums, make_topics, names_of, numbered_names
 from ..plotting import topics_over_time as draw

@@ -19,7 +19,7 @@ from .._common.warn import warn_user
 from .._data.arrays import drop_entries, with_values
 from .._data.border import check_integer, check_option, check_random_state, check_real
 from .._data.threads import resolve_threads
-from .._linalg.operators import unit_rows
+from .._linalg import unit_rows
 from .._recommend import factors, lists, pairs
 from .._recommend.factors import Setting
 from .._recommend.results import Reasons, Recommendations, Trial

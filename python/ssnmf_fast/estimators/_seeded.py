@@ -21,7 +21,7 @@ from .._data import border
 from .._data.arrays import DataLike
 from .._data.threads import one_blas_thread
 from .._labels import ClassLabels, allowed, names_array, sorting, warn_of_doubts
-from .._linalg.operators import unit_rows
+from .._linalg import unit_rows
 from .._models.dated import without_zeros
 from .._models.factorize import Factorization, factorize
 from .._solver.starts import roots

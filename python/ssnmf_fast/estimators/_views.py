@@ -20,8 +20,7 @@ from .._data.arrays import scale_rows
 from .._data.border import check_matrix, in_order, labels_of
 from .._data.csr_file import CsrFile
 from .._data.threads import libraries, limited_openmp, one_blas_thread, resolve_threads
-from .._linalg.operators import MatrixOperator, unit_rows
-from .._linalg.randomized_svd import truncated_svd
+from .._linalg import MatrixOperator, truncated_svd, unit_rows
 from .._solver.build import as_weights
 from .._solver.weights import WeightsLike
 from ._training_data import TrainingLabels

@@ -33,7 +33,7 @@ from .._data.border import CleanMatrix, check_data
 from .._data.csr_file import CsrFile
 from .._data.fingerprint import data_fingerprint, digest, input_fingerprint
 from .._data.threads import limited_openmp, resolve_threads
-from .._linalg.operators import unit_rows
+from .._linalg import unit_rows
 from .._models.factorize import factorize
 from .._models.many_starts import draw_seeds, fit_starts
 from .._models.represent import objective, represent

@@ -17,7 +17,7 @@ from .._common.warn import IDLE, quietly
 from .._data.border import CleanMatrix, check_data
 from .._data.tensors import TensorLike
 from .._data.threads import Stop, limited_openmp, resolve_jobs, resolve_threads, run_side_by_side
-from .._linalg.operators import unit_rows
+from .._linalg import unit_rows
 from .._models.many_starts import draw_seeds, fit_starts
 from .._ranks.choice import standard_errors
 from .._solver.loop import verbose_progress

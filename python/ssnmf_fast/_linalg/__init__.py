@@ -1,1 +1,0 @@
-"""Tall-skinny matrices, linear operators, the randomized SVD."""
