@@ -18,8 +18,7 @@ from .._solver.loop import FitLoop
 from .._solver.penalties import PenaltiesLike
 from .._solver.result import Factorization, FitState, TensorFactorization
 from .._solver.weights import WeightsLike
-from .fits import MatrixFits, TensorFits
-from .many_starts import best_start, plan_starts
+from .fits import MatrixFits, TensorFits, best_start, plan_starts
 
 Start: TypeAlias = (
     Literal["auto", "random", "least-squares", "nndsvda", "random-acol"]

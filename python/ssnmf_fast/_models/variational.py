@@ -27,8 +27,7 @@ from .._solver.loop import FitLoop, Run
 from .._solver.losses import KULLBACK_LEIBLER
 from .._solver.result import FitState
 from .._solver.starts import start
-from .fits import MatrixFits
-from .many_starts import at_once, draw_seeds, keep_best, plan_starts
+from .fits import MatrixFits, at_once, draw_seeds, keep_best, plan_starts
 from .variational_problem import GammaPrior, LabelPrior, Posterior, VariationalSteps, check_prior
 
 

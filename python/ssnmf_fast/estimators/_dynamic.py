@@ -27,7 +27,7 @@ from .._data.threads import resolve_threads
 from .._data.times import Slices, Times, cut, read_times
 from .._models import dated
 from .._models.factorize import Start, TensorStart
-from .._models.many_starts import draw_seeds
+from .._models.fits import draw_seeds
 from .._models.online import Stream, refuse_changes
 from .._models.represent import represent
 from .._solver.losses import loss_named

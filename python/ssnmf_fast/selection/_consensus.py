@@ -35,7 +35,7 @@ from .._data.fingerprint import data_fingerprint, digest, input_fingerprint
 from .._data.threads import limited_openmp, resolve_threads
 from .._linalg import unit_rows
 from .._models.factorize import factorize
-from .._models.many_starts import draw_seeds, fit_starts
+from .._models.fits import draw_seeds, fit_starts
 from .._models.represent import objective, represent
 from .._solver.loop import verbose_progress
 from .._solver.result import Factorization, FitState

@@ -18,7 +18,7 @@ from .._data.border import CleanMatrix, check_data
 from .._data.tensors import TensorLike
 from .._data.threads import Stop, limited_openmp, resolve_jobs, resolve_threads, run_side_by_side
 from .._linalg import unit_rows
-from .._models.many_starts import draw_seeds, fit_starts
+from .._models.fits import draw_seeds, fit_starts
 from .._ranks.choice import standard_errors
 from .._solver.loop import verbose_progress
 from .._solver.result import FitState
