@@ -18,8 +18,16 @@ from .._common.arrays import Array
 from .._data.arrays import on_disk_error
 from .._data.border import check_factor
 from .._data.count_scale import common_divisor, scaled
-from .._models.variational import Parameters, VariationalFit, counts_of, variational_fit
-from .._models.variational_problem import Counts, Posterior, PosteriorSums, VariationalSteps
+from .._models.variational import (
+    Counts,
+    Parameters,
+    Posterior,
+    PosteriorSums,
+    VariationalFit,
+    VariationalSteps,
+    counts_of,
+    variational_fit,
+)
 from .._solver.known import Known
 from .._solver.losses import KULLBACK_LEIBLER
 from ..estimators._bayesian import interval_ends

@@ -24,7 +24,7 @@ import numpy as np
 from .._backend.dispatch import aligned_zeros, kernels, padded, padded_zeros
 from .._common.arrays import Array, bits_of, mask_of
 from .._data.border import check_factor
-from .._models.variational_problem import Posterior
+from .._models.variational import Posterior
 from .._solver import starts, terms
 from .._solver.build import build_term
 from .._solver.known import Known
