@@ -29,8 +29,7 @@ from .._data.threads import resolve_jobs, resolve_threads
 from .._models.factorize import Factorization, factorize
 from .._models.receipts import WEIGHTS, Check, Inputs, Result, factorization_check
 from .._models.represent import explained_deviance, represent
-from .._ranks.choice import RankChoice
-from .._ranks.words import choose_by_words
+from .._ranks import RankChoice, choose_by_words
 from .._solver.known import PlainPenalties, penalties_named, plain_penalties
 from .._solver.result import RECEIPT, fingerprints
 from .._solver.weights import WeightsLike

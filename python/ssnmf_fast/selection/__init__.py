@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .._ranks.choice import RankChoice
+from .._ranks import RankChoice
 from .._recommend.split import split_interactions
 from ._consensus import consensus
 from ._consensus_result import Consensus

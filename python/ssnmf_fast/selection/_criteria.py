@@ -19,7 +19,7 @@ from .._data.tensors import TensorLike
 from .._data.threads import Stop, limited_openmp, resolve_jobs, resolve_threads, run_side_by_side
 from .._linalg import unit_rows
 from .._models.fits import draw_seeds, fit_starts
-from .._ranks.choice import standard_errors
+from .._ranks import standard_errors
 from .._solver.loop import verbose_progress
 from .._solver.result import FitState
 from .._solver.weights import WeightsLike

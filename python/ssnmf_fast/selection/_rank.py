@@ -14,8 +14,7 @@ from .._common.text import short
 from .._data.border import by_name, check_integer, check_option, check_random_state, check_share
 from .._data.tensors import TensorLike, coordinate_parts, depth
 from .._data.threads import resolve_jobs, resolve_threads
-from .._ranks.choice import CRITERIA, Criterion, RankChoice, Rule
-from .._ranks.words import choose_by_words
+from .._ranks import CRITERIA, Criterion, RankChoice, Rule, choose_by_words
 from .._solver.weights import WeightsLike
 from ..estimators._cp import NonnegativeCP
 from ._criteria import Search, bounds, stabilities, tensor_scores

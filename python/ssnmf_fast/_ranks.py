@@ -1,16 +1,30 @@
-"""Choice of a rank by the scores of any criterion."""
+"""Choice of a rank by the scores of any criterion, and of the number of topics by hidden words.
+
+By words: a tenth of the different words of each text is hidden, topics are found in the others, and
+the score is the mean log-probability of a hidden word, given that it is not one of the visible
+words.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+import scipy.sparse as sp
 
-from .._common.arrays import Array
-from .._common.optional import data_frame
-from ..plotting import rank_curve
+from ._backend.dispatch import kernels, padded
+from ._common.arrays import Array
+from ._common.optional import data_frame
+from ._data.arrays import drop_entries, entry_rows, refuse_on_disk
+from ._data.border import CleanMatrix, check_data
+from ._data.threads import Stop, run_side_by_side
+from ._models.factorize import factorize
+from ._solver.loop import verbose_progress
+from ._solver.result import FitState
+from .plotting import rank_curve
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -223,3 +237,175 @@ def standard_errors(scores: Array) -> Array:
     if n < 2:
         return np.full(len(scores), np.nan)
     return np.asarray(scores.std(axis=1, ddof=1) / np.sqrt(n))
+
+
+GRID = (1, 2, 3, 4, 5, 6, 8, 10, 13, 16, 20, 25, 32, 40, 50, 64)
+_LEAST_GAIN = 0.05  # nats per word; shuffled texts gain at most 0.03, labeled texts at least 0.14
+_LEAST_ERRORS = 3.0  # standard errors
+_ENOUGH, _NEARLY_ALL, _LOST = 0.6, 0.9, 0.1  # shares of the largest gain
+_EXPONENT = 0.22  # a doubling of the rank must add a sixth to the gain
+_PATIENCE = 4  # ranks after the best
+_STEP = 3.0  # between neighboring degrees of smoothing
+_ALPHA, _BETA = (1.0, 0.3, 30.0), (1000.0, 100.0, 30_000.0)  # first, least and most
+# Multiplicative steps: coordinate descent gets closer to the optimum, which predicts less well.
+_FIT: dict[str, Any] = {"loss": "kullback-leibler", "solver": "mm", "max_iter": 50, "tol": 0}
+_LEADING, _SHARED = 10, 4  # leading words of a topic, and common words of equal topics
+
+
+class Fold:
+    """Texts with hidden words; degrees of smoothing carry over from rank to rank.
+
+    `beta` words of all texts are added to a topic, and `alpha` mean topics to a text.
+    """
+
+    def __init__(self, B: sp.csr_array, share: float, rng: np.random.Generator) -> None:
+        hidden = rng.random(B.nnz) < share
+        hidden[rng.integers(B.nnz)] = True
+        self.seen = drop_entries(B, hidden)
+        self.hidden, self.indices, self.rows = hidden, B.indices, entry_rows(B.indptr)
+        self._entries = B.indptr.astype(np.int64), B.indices, np.zeros_like(B.data)
+        counts = np.bincount(self.seen.indices, minlength=B.shape[1]) + 0.5
+        self._words = counts / counts.sum()
+        self._alpha, self._beta = _ALPHA[0], _BETA[0]
+
+    def log_probabilities(self, rank: int, seed: int, threads: int, stop: Stop) -> Array:
+        """Return the log-probabilities of the hidden words for topics of this rank."""
+        del stop
+        if rank == 1:  # the optimum, in closed form
+            S, A = self.seen.sum(axis=1)[:, None], self.seen.sum(axis=0)[None]
+        else:
+            X = CleanMatrix(self.seen)
+            fit = factorize(X, n_components=rank, random_state=seed, n_threads=threads, **_FIT)
+            S, A = fit.S, fit.A
+        sums = A.sum(axis=1, dtype=np.float64)
+        A = (A / np.maximum(sums, 1e-300)[:, None]).astype(S.dtype)
+        S = (S * sums).astype(S.dtype)
+        tried = self._neighbors()
+        if rank == 1:  # the reference, with the best smoothing
+            tried = [(self._alpha, self._beta * _STEP**power) for power in range(-2, 9)]
+        found = self._scores(S, A, tried, threads)
+        degrees, scores = max(found, key=lambda one: float(one[1].mean()))
+        if rank > 1:
+            self._alpha, self._beta = degrees
+        return scores
+
+    def _neighbors(self) -> list[tuple[float, float]]:
+        """Return the degrees of smoothing of the previous rank, and neighboring degrees."""
+        steps = ((1, 1), (_STEP, 1), (1 / _STEP, 1), (1, _STEP), (1, 1 / _STEP))
+        near = [(self._alpha * a, self._beta * b) for a, b in steps]
+        clipped = [(np.clip(a, *_ALPHA[1:]), np.clip(b, *_BETA[1:])) for a, b in near]
+        return [(float(a), float(b)) for a, b in clipped]
+
+    def _scores(
+        self, S: Array, A: Array, tried: Sequence[tuple[float, float]], threads: int
+    ) -> Iterator[tuple[tuple[float, float], Array]]:
+        """Yield degrees of smoothing and their scores."""
+        tokens = S.sum(axis=0, dtype=np.float64)
+        shares, lengths = tokens / tokens.sum(), S.sum(axis=1, dtype=np.float64)
+        F, products = padded(S, S.dtype), {}
+        hidden = self.rows[self.hidden]
+        for alpha, beta in tried:
+            own, common = tokens / (tokens + beta), beta / (tokens + beta)
+            if beta not in products:
+                out, G = np.empty_like(self._entries[2]), padded((A * own[:, None]).T, S.dtype)
+                kernels.mapped_residuals(
+                    *self._entries, F, G, 1.0, 0.0, 1.0, 1.0, False, -np.inf, out, threads
+                )
+                products[beta] = -out
+            of_words, of_rows = alpha * ((shares * own) @ A), S @ common + alpha * shares @ common
+            p = products[beta] + of_words[self.indices]
+            p += self._words[self.indices] * of_rows[self.rows]
+            p = p / (lengths + alpha)[self.rows]
+            seen = np.bincount(self.rows, weights=np.where(self.hidden, 0.0, p), minlength=len(S))
+            rest = np.maximum(1 - seen, 1e-12)[hidden]
+            yield (alpha, beta), np.log(np.maximum(p[self.hidden], 1e-300)) - np.log(rest)
+
+
+def presence(X: Any, n_threads: int) -> sp.csr_array:
+    """Return a sparse float32 matrix, 1 where a text has a word."""
+    matrix = X.matrix if isinstance(X, CleanMatrix) else X
+    refuse_on_disk(matrix, "the choice by words")
+    if not (sp.issparse(matrix) or hasattr(matrix, "sparse")):
+        raise ValueError(
+            "The number of topics is chosen from words of texts in a sparse matrix; got "
+            f"{type(matrix).__name__}. Give a scipy.sparse matrix of counts or TF-IDF; for other "
+            "data, compare ranks by choose_rank(X, ranks)."
+        )
+    X = check_data(X, n_threads)
+    B = drop_entries(X, ~(X.data > 0))
+    B.data = np.ones(B.nnz, np.float32)
+    B.sort_indices()
+    if not B.nnz:
+        raise ValueError("X has no entry above 0; expected texts with words.")
+    return B
+
+
+def choose_by_words(
+    X: Any,
+    rng: np.random.Generator,
+    *,
+    ranks: Sequence[int] | None = None,
+    n_splits: int = 2,
+    share: float = 0.1,
+    stability: bool = False,
+    n_jobs: tuple[int, int] = (1, 1),
+    verbose: int = 0,
+) -> RankChoice:
+    """Choose the number of topics by hidden words; `n_jobs` is (number of fits, threads)."""
+    jobs, threads = n_jobs
+    B = presence(X, jobs * threads)
+    most = max(1, min(B.shape) // 2)
+    tried = sorted({1, *(GRID if ranks is None else ranks)})
+    tried = [rank for rank in tried if rank <= most or ranks is not None]
+    folds = [Fold(B, share, rng) for _ in range(n_splits)]
+    seeds = rng.integers(2**31, size=(len(tried), n_splits)).tolist()
+    first: list[Array] = []
+    means: list[list[float]] = []
+    gains: list[float] = []
+    errors: list[float] = []
+    with verbose_progress(verbose, sum(tried), "choose_rank", "gain", "topic") as progress:
+        for number, (rank, seed) in enumerate(zip(tried, seeds, strict=True)):
+            pairs = zip(folds, seed, strict=True)
+            tasks = [partial(fold.log_probabilities, rank, one) for fold, one in pairs]
+            scores = list(run_side_by_side(tasks, jobs, threads))
+            first = first or scores
+            better = np.concatenate([a - b for a, b in zip(scores, first, strict=True)])
+            means.append([float(one.mean()) for one in scores])
+            gains.append(float(better.mean()))
+            errors.append(float(better.std() / np.sqrt(len(better))))
+            if progress is not None:
+                progress(FitState(sum(tried[: number + 1]), gains[-1]))
+            best = int(np.argmax(gains))
+            if number - best >= _PATIENCE and gains[-1] < (1 - _LOST) * gains[best]:
+                break
+    values = np.array(means)
+    parts: dict[str, Any] = {"measures": {"perplexity": np.exp(-values)}}
+    rank, parts["low"], parts["high"] = by_gains(tried, np.array(gains), np.array(errors))
+    if stability and rank > 1:
+        parts["recurring"] = _recurring(B, rank, rng, jobs * threads)
+    return RankChoice(rank, tuple(tried[: len(values)]), values, "words", "words", **parts)
+
+
+def by_gains(ranks: Sequence[int], gains: Array, errors: Array) -> tuple[int, int, int]:
+    """Return the rank and the range of suitable ranks, by the gains over one topic."""
+    best, tried = int(gains.argmax()), np.asarray(ranks[: len(gains)])
+    most = gains[best]
+    if most < _LEAST_GAIN or most < _LEAST_ERRORS * errors[best]:
+        return 1, 1, 1
+    low = int(tried[np.flatnonzero(gains >= _ENOUGH * most)[0]])
+    if gains[-1] < (1 - _LOST) * most:
+        rank = int(tried[np.flatnonzero(gains >= _NEARLY_ALL * most)[0]])
+    else:
+        rank = int(tried[(gains / tried**_EXPONENT).argmax()])
+    return max(rank, low), low, int(tried[best])
+
+
+def _recurring(B: sp.csr_array, rank: int, rng: np.random.Generator, threads: int) -> int:
+    """Return how many topics of one half of the texts share leading words with the other half."""
+    order, leading = rng.permutation(B.shape[0]), []
+    for half in np.array_split(order, 2):
+        seed = int(rng.integers(2**31))
+        part = CleanMatrix(sp.csr_array(B[np.sort(half)]))
+        fit = factorize(part, n_components=rank, random_state=seed, n_threads=threads, **_FIT)
+        leading.append([set(np.argsort(-row, kind="stable")[:_LEADING].tolist()) for row in fit.A])
+    return sum(any(len(own & other) >= _SHARED for other in leading[1]) for own in leading[0])

@@ -1,1 +1,0 @@
-"""The number of components: results of choices, and the rule for texts."""
