@@ -1,24 +1,179 @@
-"""Function :func:`choose_rank`."""
+"""Function :func:`choose_rank`: its fits from several starts, and its criteria."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
 from inspect import signature
-from itertools import islice
+from itertools import combinations, islice
 from typing import Any
 
+import numpy as np
+from numpy.random import Generator
 from sklearn.base import BaseEstimator, clone
+from sklearn.metrics.pairwise import euclidean_distances
 
-from .._common.arrays import LossName, Seed, VectorLike
+from .._common.arrays import Array, LossName, MatrixLike, Seed, VectorLike
 from .._common.text import short
-from .._data.border import by_name, check_integer, check_option, check_random_state, check_share
+from .._common.warn import IDLE, quietly
+from .._data.border import (
+    CleanMatrix,
+    by_name,
+    check_data,
+    check_integer,
+    check_option,
+    check_random_state,
+    check_share,
+)
 from .._data.tensors import TensorLike, coordinate_parts, depth
-from .._data.threads import resolve_jobs, resolve_threads
-from .._ranks import CRITERIA, Criterion, RankChoice, Rule, choose_by_words
+from .._data.threads import Stop, limited_openmp, resolve_jobs, resolve_threads, run_side_by_side
+from .._linalg import unit_rows
+from .._models.fits import draw_seeds, fit_starts
+from .._ranks import CRITERIA, Criterion, RankChoice, Rule, choose_by_words, standard_errors
+from .._solver.loop import verbose_progress
+from .._solver.result import FitState
 from .._solver.weights import WeightsLike
+from ..estimators._bayesian import BayesianBase, BayesianNMF
 from ..estimators._cp import NonnegativeCP
-from ._criteria import Search, bounds, stabilities, tensor_scores
-from ._held_out import RankData, RankFits, splits
+from ..metrics import core_consistency, factor_match_score
+from ._consensus import clusters_of
+from ._held_out import RankData, RankFit, RankFits, Run, fit_copy, refuse_both, splits
+
+# After a few splits a rank is pruned if its mean error is this many standard errors above the best.
+_LEAST_SPLITS, _FAR = 3, 5.0
+
+
+@dataclass(frozen=True)
+class Search:
+    """Ranks, splits, starts, jobs and threads of all fits."""
+
+    ranks: tuple[int, ...]
+    n_splits: int
+    n_starts: int
+    n_jobs: int | None
+    n_threads: int | None
+    verbose: int
+
+    def held_out(self, splits: Iterable[Run], rng: Generator) -> dict[str, Array]:
+        """Return the measures of the best start of each rank, (ranks, splits); NaN if pruned."""
+        shape = len(self.ranks), self.n_splits
+        found: dict[str, Array] = {}
+        tried = np.ones(len(self.ranks), dtype=bool)
+        n_fits = self.n_starts * len(self.ranks) * self.n_splits
+        shown = self.verbose, n_fits, "choose_rank", "error", "fit"
+        with verbose_progress(*shown) as progress:
+            for number, split in enumerate(splits):
+                places = np.flatnonzero(tried).tolist()
+                fits = self.starts(split, [self.ranks[place] for place in places], rng)
+                for place, several in zip(places, fits, strict=True):
+                    best = min(several, key=lambda fit: fit.objective)
+                    for name, value in best.measures.items():
+                        found.setdefault(name, np.full(shape, np.nan))[place, number] = value
+                    if progress is not None:
+                        done = self.n_starts * (number * len(self.ranks) + place + 1)
+                        progress(FitState(done, best.measures["error"]))
+                if _LEAST_SPLITS <= number + 1 < self.n_splits:
+                    tried &= ~_far_from_best(found["error"][:, : number + 1])
+        return found
+
+    def starts(self, run: Run, ranks: Sequence[int], rng: Generator) -> Iterable[list[RankFit]]:
+        """Return an iterable of the fits of all starts of each rank, in order."""
+        seeds = draw_seeds(rng, self.n_starts)
+        jobs, threads = resolve_jobs(self.n_jobs, self.n_threads, len(ranks) * len(seeds))
+        tasks = (partial(run, rank, seed) for rank in ranks for seed in seeds)
+        fits = run_side_by_side(tasks, jobs, threads)
+        return ([next(fits) for _ in seeds] for _ in ranks)
+
+    def by_rank(self, scores: Iterable[tuple[float, ...]], name: str) -> dict[str, Array]:
+        """Return the scores of the ranks, then their measures, as columns; show progress."""
+        found: list[tuple[float, ...]] = []
+        shown = self.verbose, len(self.ranks), "choose_rank", name, "rank"
+        with verbose_progress(*shown) as progress:
+            for score in scores:
+                found.append(score)
+                if progress is not None:
+                    progress(FitState(len(found), score[0]))
+        names = "error", "spread", "weakest"
+        return dict(zip(names, np.array(found).T[:, :, None], strict=False))
+
+
+def _far_from_best(errors: Array) -> Array:
+    """Return which ranks are to be pruned; those with NaN already are."""
+    means = np.where(np.isnan(errors).any(axis=1), np.inf, errors.mean(axis=1))
+    best = int(means.argmin())
+    with np.errstate(invalid="ignore"):
+        of_differences = standard_errors(errors - errors[best])
+    unsure = np.fmax(of_differences, standard_errors(errors[best : best + 1]))
+    return np.asarray(means - means[best] > _FAR * unsure)
+
+
+def _bounds(
+    X: MatrixLike, y: VectorLike, model: Any, search: Search, rng: Generator, **given: object
+) -> tuple[Array, Any]:
+    """Return the bounds of a Bayesian model, (ranks, starts), and the best model."""
+    model = BayesianNMF() if model is None else model
+    if not isinstance(model, BayesianBase):
+        needed = f"a BayesianNMF or SupervisedBayesianNMF as estimator; got {type(model).__name__}"
+        raise TypeError(f"criterion 'bound' needs {needed}.")
+    refuse_both(model, [name for name, value in given.items() if value is not None])
+
+    def run(rank: int, seed: int, threads: int, stop: Stop) -> RankFit:
+        # Unused components are expected here.
+        found = quietly(IDLE, fit_copy, model, X, y, rank, seed, threads, stop)
+        return RankFit(-found.lower_bound_, model=found)
+
+    best, found = RankFit(np.inf), []
+    for fits in search.starts(run, search.ranks, rng):
+        best = min([best, *fits], key=lambda fit: fit.objective)
+        found.append([-fit.objective for fit in fits])
+    return np.array(found), best.model
+
+
+def _stabilities(
+    X: TensorLike, X_weights: WeightsLike, fits: RankFits, search: Search, rng: Generator
+) -> dict[str, Array]:
+    """Return mean and spread of the silhouettes of components, and the mean of the weakest one."""
+    clean = CleanMatrix(check_data(X, resolve_threads(search.n_threads)))
+    of_clusters, *seeds = draw_seeds(rng, search.n_starts + 1)
+    settings = {name: fits.settings[name] for name in ("loss", "max_iter", "tol")}
+    settings |= {"X_weights": X_weights, "init": "random"}
+    settings |= {"n_jobs": search.n_jobs, "n_threads": search.n_threads}
+
+    def silhouettes(rank: int) -> tuple[float, float, float]:
+        starts = fit_starts(clean, seeds, n_components=rank, **settings)
+        spectra = unit_rows(np.concatenate([start.A for start in starts]))
+        spectra = spectra[spectra.any(axis=1)]  # components may be zero
+        if not len(spectra):
+            return 0.0, 0.0, 0.0
+        with limited_openmp(1):
+            labels, found = clusters_of(spectra, euclidean_distances(spectra), rank, of_clusters)
+        found, sizes = np.nan_to_num(found), np.bincount(labels, minlength=rank)
+        weakest = (np.bincount(labels, found, minlength=rank) / np.maximum(sizes, 1)).min()
+        return float(found.mean()), float(found.std()), float(weakest)
+
+    return search.by_rank(map(silhouettes, search.ranks), "stability")
+
+
+def _tensor_scores(
+    criterion: str, data: RankData, fits: RankFits, search: Search, rng: Generator
+) -> dict[str, Array]:
+    """Return the agreement of starts and its spread, or the core consistency of the best one."""
+
+    def agreement(several: list[RankFit]) -> tuple[float, float]:
+        # The mean would depend on the number of poor optima.
+        found = [factor_match_score(A, B) for A, B in combinations(several, 2)]
+        return float(np.median(found)), float(np.std(found))
+
+    def consistency(several: list[RankFit]) -> tuple[float]:
+        best = min(several, key=lambda fit: fit.objective)
+        return (float(np.nan_to_num(core_consistency(best, data.X))),)
+
+    every = search.starts(partial(fits.fit, data.X, data.weights, None), search.ranks, rng)
+    if criterion == "stability":
+        return search.by_rank(map(agreement, every), "agreement")
+    return search.by_rank(map(consistency, every), "core consistency")
+
 
 _SPLITS, _STARTS = {"words": 2}, {"stability": 20}  # by default, other than 5 and 3
 MOST_RANKS = 1000
@@ -211,18 +366,18 @@ def choose_rank(
     settings: dict[str, Any] = {"loss": loss, "max_iter": max_iter, "tol": tol}
     if criterion == "bound":
         settings["X_weights"] = X_weights
-        scores, best = bounds(X, y, estimator, search, rng, **settings)
+        scores, best = _bounds(X, y, estimator, search, rng, **settings)
         return RankChoice.by_rule(tried, scores, criterion, rule, best_model=best)
     fits = RankFits(estimator, tensor, criterion == "stability", **settings)
     if criterion == "stability" and not tensor:
-        found = stabilities(X, X_weights, fits, search, rng)
+        found = _stabilities(X, X_weights, fits, search, rng)
         return RankChoice.by_rule(tried, found.pop("error"), criterion, rule, measures=found)
     data = RankData(X, X_weights, threads, tensor)
     if criterion == "held-out":
         every = splits(data, y, fits, share, bool(mask_zeros), rng)
         found = search.held_out(islice(every, n_splits), rng)
     else:
-        found = tensor_scores(criterion, data, fits, search, rng)
+        found = _tensor_scores(criterion, data, fits, search, rng)
     return RankChoice.by_rule(tried, found.pop("error"), criterion, rule, measures=found)
 
 
