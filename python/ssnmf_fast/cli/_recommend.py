@@ -15,8 +15,8 @@ import numpy as np
 from .. import Recommender, save
 from .._common.arrays import Array
 from .._common.text import nfc, shorten
+from .._recommend.lists import COLUMNS, Recommendations, rows_of
 from .._recommend.pairs import places_of
-from .._recommend.results import COLUMNS, Recommendations, rows_of
 from .._topics import Topics
 from ..plotting._style import figure, label_axes
 from ..report import Drawing, Report

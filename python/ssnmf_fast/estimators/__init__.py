@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from .._recommend.results import Reasons, Recommendations, Trial
+from .._recommend.lists import Reasons, Recommendations
+from .._recommend.validation import Trial
 from ._bayesian import BayesianNMF, SupervisedBayesianNMF
 from ._cp import NonnegativeCP
 from ._dynamic import DynamicTopics

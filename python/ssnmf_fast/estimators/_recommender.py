@@ -22,8 +22,8 @@ from .._data.threads import resolve_threads
 from .._linalg import unit_rows
 from .._recommend import factors, lists, pairs
 from .._recommend.factors import Setting
-from .._recommend.results import Reasons, Recommendations, Trial
-from .._recommend.validation import best_setting
+from .._recommend.lists import Reasons, Recommendations
+from .._recommend.validation import Trial, best_setting
 from .._topics import Records, Topics, make_topics
 from ..metrics import ranking
 from ._base import Estimator

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .._ranks import RankChoice
-from .._recommend.split import split_interactions
+from .._recommend.validation import split_interactions
 from ._consensus import consensus
 from ._consensus_result import Consensus
 from ._rank import choose_rank
