@@ -7,9 +7,8 @@ with require_package("dask.distributed", DASK_HINT):
 
 from ._bayesian import BayesianNMF
 from ._cluster import SchedulerLostError
-from ._consensus import consensus
 from ._estimators import NMF, SSNMFClassifier, TopicSupervisedNMF
-from ._factorize import factorize
+from ._functions import consensus, factorize
 
 __all__ = [
     "NMF",

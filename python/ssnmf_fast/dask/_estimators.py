@@ -34,7 +34,7 @@ from ..estimators._views import visible
 from . import _data
 from ._cluster import check_client, keep_value, reduce_tasks, result_of
 from ._data import MEMORY, BlockInput, Blocks, ByRows, ClusterData, FilePath, RowWeights
-from ._factorize import factorize
+from ._functions import factorize
 
 Self = TypeVar("Self", bound="OnCluster")
 Class = TypeVar("Class", bound="type[OnCluster]")

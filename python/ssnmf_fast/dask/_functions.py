@@ -1,19 +1,22 @@
-"""Function :func:`factorize` for data on a Dask cluster."""
+"""Functions :func:`factorize` and :func:`consensus` for data on a Dask cluster."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor
 from dataclasses import replace
 from functools import partial
 from typing import Any, Literal, TypeAlias
 
+import dask.array as da
 import numpy as np
 import numpy.typing as npt
 from distributed import Client
 
-from .._common.arrays import Array, LossName, MatrixLike, Seed, Solver
+from .._common.arrays import Array, LossName, Matrix, MatrixLike, Seed, Solver
 from .._common.docstrings import completing
 from .._data.border import check_factor, check_integer, require_memory, warn_of_rank
+from .._data.csr_file import CsrFile
 from .._models.factorize import factorize as factorize_in_memory
 from .._persist.io import save
 from .._solver import starts
@@ -33,8 +36,19 @@ from .._solver.problem import UNOBSERVED
 from .._solver.relations import Relation, value
 from .._solver.result import Factorization, FitState
 from .._solver.terms import Term
-from ._cluster import check_client
-from ._data import MEMORY, Blocks, ByRows, FilePath, RowWeights, count_threads, load_blocks
+from ..selection import Consensus
+from ..selection import consensus as consensus_in_memory
+from ._cluster import cancel, check_client, keep_value, note_interrupts, result_of
+from ._data import (
+    MEMORY,
+    Blocks,
+    ByRows,
+    FilePath,
+    RowWeights,
+    as_matrix,
+    count_threads,
+    load_blocks,
+)
 from ._fit import ClusterFit, ClusterProblem, begin, cluster_fit, pcg64_of
 from ._rows import BlockPlan, copy_rows
 from ._rows import losses as losses_of
@@ -250,3 +264,77 @@ def _save_state(path: FilePath, callback: Callback | None, state: FitState) -> o
     none = np.zeros((0, len(A)), dtype=A.dtype)
     save(Factorization(none, A, B, objective, state.iteration), path)
     return None if callback is None else callback(state)
+
+
+def consensus(
+    X: Matrix | CsrFile | da.Array,
+    n_components: int,
+    *,
+    n_threads: int | None = None,
+    client: Client | None = None,
+    **options: Any,
+) -> Consensus:
+    """Factorize X from many random starts on a cluster and return their consensus.
+
+    Each start is a task; starts of a lost worker are fitted again.  X, which must fit into the
+    memory of a worker, is sent to the workers once, and not with every task as by
+    :func:`ssnmf_fast.consensus` with the executor of a client.  The results have the same bits.
+
+    Parameters
+    ----------
+    X : array_like, scipy.sparse, CsrFile or dask.array.Array, shape (n, m)
+        Nonnegative samples by features.  A dask array is sent to the caller; all workers need
+        access to a file.
+    n_components : int
+        Rank r, at least 1.
+    n_threads : int, optional
+        Threads of each task; None means one, because a worker runs several tasks at a time.
+    client : dask.distributed.Client, optional
+        None means the current client.
+    **options
+        Other arguments of :func:`ssnmf_fast.consensus` except `n_jobs` and `executor`:
+        `n_starts`, `loss`, `folder` and so on.  The folder is on the machine of the caller; both
+        functions can use it.
+
+    Returns
+    -------
+    Consensus
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dask.distributed import Client
+    >>> import ssnmf_fast.dask as sfd
+    >>> X = np.random.default_rng(0).poisson(1.0, (100, 30))
+    >>> with Client(processes=False, dashboard_address=":0") as client:
+    ...     found = sfd.consensus(X, 2, n_starts=4, random_state=0)
+    >>> found.usage.shape
+    (100, 2)
+    """
+    if taken := {"n_jobs", "executor"} & {*options}:
+        names = ", ".join(sorted(taken))
+        raise TypeError(f"consensus on a cluster has no argument {names}: each start is a task.")
+    client = check_client(client)
+    with note_interrupts():
+        if isinstance(X, da.Array):
+            X = result_of(client, client.compute(X))
+        given = {"executor": ClusterExecutor(client), "n_threads": n_threads, **options}
+        return consensus_in_memory(as_matrix(X), n_components, **given)
+
+
+class ClusterExecutor(Executor):
+    """The workers of a cluster; the scheduler keeps the first argument, which all tasks share."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    def map(  # type: ignore[override]
+        self, task: Callable[..., Any], shared: Sequence[Any], *each: Sequence[Any]
+    ) -> Iterator[Any]:
+        kept = [keep_value(self._client, shared[0])] * len(shared)
+        futures = self._client.map(task, kept, *each, pure=False)
+        try:
+            for future in futures:
+                yield result_of(self._client, future)
+        finally:
+            cancel(self._client, futures)
