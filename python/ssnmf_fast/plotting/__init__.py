@@ -7,11 +7,10 @@ is drawn.
 
 from __future__ import annotations
 
-from ._components import image_grid, tensor_components, term_bars
+from ._components import image_grid, tensor_components, term_bars, topic_tree
 from ._curves import objective_curve, singular_values, topics_over_time
+from ._maps import class_map, label_map, representation_map
 from ._ranks import clustergram, consensus_matrix, rank_curve, stability_by_rank
-from ._tables import representation_map
-from ._topics import class_map, label_map, topic_tree
 
 __all__ = [
     "class_map",

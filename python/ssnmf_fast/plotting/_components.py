@@ -1,4 +1,4 @@
-"""Components as bars of their largest terms, as images, and as panels of a tensor's modes."""
+"""Components as bars of their largest terms, images, panels of a tensor's modes, and trees."""
 
 from __future__ import annotations
 
@@ -410,3 +410,63 @@ def _draw_entries(axes: Axes, values: Array, names: Sequence[object], *, bars: b
         wide = style.text_width(texts, _TEXT) + 0.06 > _PANEL / len(places)
         axes.set_xticks(places, texts, rotation=90 if wide else 0, parse_math=False)
     axes.tick_params(axis="x", labelsize=_TEXT, labelcolor=style.INK, color=style.FRAME)
+
+
+_LEVEL, _LINE = 3.0, 0.3  # inches: width of a level, height of a line of a tree
+_FILL = "#cfe0f2"
+
+
+@style.complete_docstring
+def topic_tree(
+    tree: Any, *, n_terms: int = 4, title: str | None = None, ax: Axes | None = None
+) -> Figure:
+    """Draw a tree of topics: a column for each level, with subtopics to the right of their topic.
+
+    The filled part of a box shows the share of the topic, relative to the largest of its level.
+
+    Parameters
+    ----------
+    tree : TopicTree
+        Result of :func:`ssnmf_fast.trees.topic_tree`.
+    n_terms : int
+        Number of terms after the name of a topic, at least 1, as far as the box has room.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import ssnmf_fast as sf
+    >>> X = np.kron(np.eye(2),
+    ...             np.array([[3, 3, 1, 0], [3, 3, 0, 1]]).repeat(5, axis=0))
+    >>> tree = sf.trees.topic_tree(X, [2, 4], random_state=0)
+    >>> drawn = sf.plotting.topic_tree(tree)
+    >>> len(drawn.axes)
+    1
+    """
+    if not all(hasattr(tree, name) for name in ("to_rows", "depth")):
+        raise TypeError(
+            f"tree must be a TopicTree, as sf.trees.topic_tree returns; got {type(tree).__name__}."
+        )
+    rows = tree.to_rows(check_integer(n_terms, "n_terms", 1))
+    parents = {row["name"]: row["parent"] for row in rows}
+    lines = [name for name in parents if name not in set(parents.values())]
+    spans: dict[str, tuple[int, int]] = {}  # first and last line of every topic
+    for number, line in enumerate(lines):
+        name: str | None = line
+        while name is not None:
+            spans[name] = spans.get(name, (number,))[0], number
+            name = parents[name]
+    drawn, axes = style.axes_or_new(ax, _LEVEL * tree.depth, _LINE * len(lines) + 0.5, title)
+    room = style.inches(axes)[0] / tree.depth - 0.15
+    largest = [max(row["share"] for row in rows if row["level"] == k) for k in range(tree.depth)]
+    for row in rows:
+        first, last = spans[row["name"]]
+        level, middle = row["level"], (first + last) / 2
+        box = {"height": last - first + 0.9, "left": level + 0.01}
+        filled = row["share"] / (largest[level] or 1.0)
+        axes.barh(middle, 0.98 * filled, color=_FILL, **box)
+        axes.barh(middle, 0.98, facecolor="none", edgecolor=style.FRAME, linewidth=0.8, **box)
+        text = style.fitted(f"{row['name']}  {row['share']:.0%}  {row['terms']}", room, _TEXT)
+        axes.text(level + 0.03, middle, text, va="center", fontsize=_TEXT, **style.TEXT)
+    axes.set(xlim=(0, tree.depth), ylim=(len(lines) - 0.5, -0.5))
+    axes.set_axis_off()
+    return drawn

@@ -13,7 +13,7 @@ from .._common.arrays import Array
 from .._data.border import check_integer, check_numbers, check_option
 from .._topics import numbered_names
 from . import _style as style
-from ._tables import draw_cells, name_rows, table_axes
+from ._maps import draw_cells, name_rows, table_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

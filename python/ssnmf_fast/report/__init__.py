@@ -18,8 +18,8 @@ from .._config import config
 from .._topics import Topic, Topics, real_terms
 from .._version import __version__
 from ..plotting import objective_curve
+from ..plotting._maps import darkest_share
 from ..plotting._style import figure
-from ..plotting._tables import darkest_share
 from .evaluation import MODEL, Evaluation, Measure, format_score
 from .shares import ClassShare
 
