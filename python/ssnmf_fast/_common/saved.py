@@ -1,20 +1,23 @@
-"""Files of a JSON header and arrays in .npz form; only expected parts are unpacked."""
+"""Contents of files: a JSON header and arrays in .npz form, and values of annotated types.
+
+Only expected parts are unpacked.
+"""
 
 from __future__ import annotations
 
 import errno
 import json
 import math
+import types
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from typing import IO, Any
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import IO, Annotated, Any, Union, get_args, get_origin, get_type_hints, is_typeddict
 
 import numpy as np
 import scipy.sparse as sp
 
 from .arrays import Array
-from .declared import as_declared
 
 HEADER = "header"
 _ZIP = b"PK"  # how .npz files begin
@@ -83,6 +86,65 @@ def _reading() -> Iterator[None]:
         if isinstance(error, OSError) and error.errno not in _OF_CONTENTS:
             raise  # an error of the disk
         raise ValueError(f"it cannot be read as .npz ({error})") from error
+
+
+def as_declared(value: object, kind: Any, name: str) -> Any:
+    """Convert a value to an annotated type, or raise a ValueError that names the difference."""
+    origin, parts = get_origin(kind), get_args(kind)
+    if kind is Any:
+        return value
+    named = getattr(origin or kind, "__value__", None)  # by a `type` statement, as NDArray may be
+    if named is not None:
+        return as_declared(value, named[parts] if parts else named, name)
+    if origin is Annotated:
+        return as_declared(value, parts[1], name)
+    if origin in (Union, types.UnionType):
+        errors = []
+        for part in parts:
+            try:
+                return as_declared(value, part, name)
+            except ValueError as error:
+                errors.append(error)
+        raise errors[0]
+    if is_dataclass(kind):
+        hints, names = get_type_hints(kind, include_extras=True), [f.name for f in fields(kind)]
+        needed = frozenset(names if isinstance(value, dict) else ())
+        if isinstance(value, list) and len(value) <= len(names):  # of the first fields
+            value = dict(zip(names, value, strict=False))
+        make: Any = kind
+        entries = _entries(value, {one: hints[one] for one in names}, needed, name)
+        try:
+            return make(**entries)
+        except TypeError as error:  # a field is missing
+            raise ValueError(f"{name} lacks fields of a {make.__name__}: {error}") from error
+    if is_typeddict(kind):
+        return _entries(value, get_type_hints(kind), kind.__required_keys__, name)
+    plain: Any = origin or kind
+    if plain is np.ndarray and isinstance(value, list):
+        return np.array(value, dtype=np.float64)
+    given: Any = {tuple: list, float: (float, int), None: type(None)}.get(plain, plain)
+    if not isinstance(value, given) or (given in ((float, int), int) and isinstance(value, bool)):
+        wanted = {list: "a list", dict: "a mapping", None: "null"}.get(plain, plain.__name__)
+        raise ValueError(f"{name} is {value!r:.50}; expected {wanted}")
+    if plain in (dict, Mapping) and parts:
+        return {key: as_declared(one, parts[1], f"{name}[{key!r}]") for key, one in value.items()}
+    if plain in (list, tuple) and parts:
+        single = plain is list or parts[-1] is Ellipsis
+        if not single and len(parts) != len(value):
+            raise ValueError(f"{name} has {len(value)} values; expected {len(parts)}")
+        kinds = [parts[0]] * len(value) if single else parts
+        found = zip(value, kinds, range(len(value)), strict=True)
+        return plain(as_declared(one, part, f"{name}[{k}]") for one, part, k in found)
+    return value
+
+
+def _entries(value: object, kinds: dict[str, Any], needed: frozenset[str], name: str) -> Any:
+    if not isinstance(value, dict):
+        raise ValueError(f"{name} is {value!r:.50}; expected a mapping")
+    strange, missing = value.keys() - kinds.keys(), needed - value.keys()
+    if strange or missing:
+        raise ValueError(f"{name} lacks {sorted(missing)}, or has the unknown {sorted(strange)}")
+    return {key: as_declared(one, kinds[key], f"{name}[{key!r}]") for key, one in value.items()}
 
 
 @dataclass(frozen=True)

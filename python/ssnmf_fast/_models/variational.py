@@ -46,7 +46,7 @@ _LEARNED_SHAPES = (1e-3, 1e6)  # below, posteriors without data underflow
 _ENTRIES_AT_ONCE = 1 << 16
 
 
-def check_prior(value: object, name: str) -> float | None:
+def _check_prior(value: object, name: str) -> float | None:
     """Return a hyperparameter, or None for "auto"."""
     if isinstance(value, str) and value == "auto":
         return None
@@ -349,7 +349,7 @@ class Parameters:
     ) -> None:
         self.rank = check_integer(n_components, "n_components", 1)
         self.burn_in = check_integer(burn_in, "burn_in", 0)
-        self.given = {name: check_prior(value, name) for name, value in hyperparameters.items()}
+        self.given = {name: _check_prior(value, name) for name, value in hyperparameters.items()}
         self.count_scale = check_count_scale(count_scale)
         self.loop = FitLoop("auto", max_iter, tol, callback, verbose)
 

@@ -13,7 +13,7 @@ from typing import Any, TypedDict
 
 import numpy as np
 
-from .._common.declared import as_declared
+from .._common.saved import as_declared
 from .._common.text import nfc
 
 VECTORIZER_NAME = "vectorizer.json"
