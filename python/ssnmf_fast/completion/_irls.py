@@ -103,7 +103,7 @@ class Observations:
 
 
 @dataclass(frozen=True)
-class Problem:
+class CompletionProblem:
     """Checked arguments of :func:`ssnmf_fast.complete`, in the units of the data."""
 
     entries: sp.csr_array
@@ -145,8 +145,8 @@ class Problem:
         return F, G
 
 
-class Fit(NamedTuple):
-    """State of a method: F G^T in scaled units, with orthonormal columns of G."""
+class Iterate(NamedTuple):
+    """Iterate of a method: F G^T in scaled units, with orthonormal columns of G."""
 
     observations: Observations
     F: Array
@@ -155,13 +155,13 @@ class Fit(NamedTuple):
     history: list[CompletionState]
     converged: bool
     biases: Pair | None = None  # of rows and of columns, in the units of the data
-    iterate: Array | None = None  # n x m, if the method stores it
+    X: Array | None = None  # n x m, if the method stores it
 
     def pair(self, rank: int) -> Pair:  # in the units of the data
         F, G = ops.signed(self.F[:, :rank], self.G[:, :rank])
         return F * F.dtype.type(self.observations.scale), np.ascontiguousarray(G.T)
 
-    def completion(self, problem: Problem) -> Completion:
+    def completion(self, problem: CompletionProblem) -> Completion:
         observations, rank = self.observations, len(self.singular)
         dtype, scale = observations.dtype, observations.dtype.type(observations.scale)
         left, right = self.pair(rank)
@@ -169,7 +169,7 @@ class Fit(NamedTuple):
             rows, columns = self.biases
             left = np.column_stack([left, rows, np.ones(len(rows))]).astype(dtype)
             right = np.vstack([right, np.ones(len(columns)), columns]).astype(dtype)
-        X, entries = self.iterate, problem.entries
+        X, entries = self.X, problem.entries
         if X is not None:
             X = X * scale + dtype.type(observations.offset)
             np.maximum(X, dtype.type(problem.lower), out=X)
@@ -212,8 +212,8 @@ class Method(ABC):
                 object.__setattr__(self, name, check_real(value, name, maximum=most))
 
     @abstractmethod
-    def _fits(self, problem: Problem) -> Iterator[Fit]:
-        """Yield the state at every check; the last one is the result."""
+    def _iterates(self, problem: CompletionProblem) -> Iterator[Iterate]:
+        """Yield the iterate at every check; the last one is the result."""
 
 
 _OVERSAMPLING = 5
@@ -299,9 +299,9 @@ def structured(
     **others: Any,
 ) -> Schedule:
     """Structured sIRLS with the parameters of the authors' code, or Algorithm 2 of the thesis."""
-    named = {"gamma": gamma, "eps": eps}
-    rules = {name: rule for name, rule in named.items() if callable(rule)}
-    ratio, eps_ratio = (1.0 if callable(value) else value for value in named.values())
+    regularizers = {"gamma": gamma, "eps": eps}
+    rules = {name: rule for name, rule in regularizers.items() if callable(rule)}
+    ratio, eps_ratio = (1.0 if callable(value) else value for value in regularizers.values())
     others |= {"sparse_steps": k_s, "inner_steps": k_l, "eps_decay": eps_ratio, "rules": rules}
     if step == "proximal":
         return Schedule(1.0, ratio, gamma_min or 1e-17, **others)
@@ -406,12 +406,12 @@ class Iteration:
             # The space of the last iterate is a good start.
             U, singular, V = leading_triplets(X, self._space, self._columns, self._power_steps)
             self._space, self._power_steps = V, _POWER_STEPS
-        kept = max(1, min(self.rank, int((singular > _NEGLIGIBLE * singular[0]).sum())))
+        count = max(1, min(self.rank, int((singular > _NEGLIGIBLE * singular[0]).sum())))
         if self._estimated:
             above = int((singular[: self.rank] > 1e-2 * singular[0]).sum())
             self.rank = max(1, min(self.rank, above))
-        self.singular = singular[:kept].astype(np.float64)
-        return padded(U[:, :kept] * singular[:kept], U.dtype), padded(V[:, :kept], V.dtype)
+        self.singular = singular[:count].astype(np.float64)
+        return padded(U[:, :count] * singular[:count], U.dtype), padded(V[:, :count], V.dtype)
 
     def _steps(self, product: Array, G: Array, schedule: Schedule) -> Array:
         """Gradient steps F <- (X G) diag(d) with fixed weights; `product` is the first X G."""
@@ -451,7 +451,7 @@ def distance_squared(
     return ops.square(along) + ops.inner(across, F_before)
 
 
-def iterations(state: Iteration, schedule: Schedule, tol: float) -> Iterator[Fit]:
+def iterations(state: Iteration, schedule: Schedule, tol: float) -> Iterator[Iterate]:
     """Iterate until the relative change of an iteration is below `tol` at a check."""
     history: list[CompletionState] = []
     for iteration in range(1, schedule.max_iter + 1):
@@ -467,12 +467,12 @@ def iterations(state: Iteration, schedule: Schedule, tol: float) -> Iterator[Fit
         change, residual = state.relative(moved, F, residuals), observations.relative(residuals)
         singular, gamma = state.singular, state.gamma
         history.append(CompletionState(iteration, change, residual, gamma, len(singular)))
-        yield Fit(observations, F, G, singular, history, change < tol, iterate=state.X)
+        yield Iterate(observations, F, G, singular, history, change < tol, X=state.X)
         if change < tol:
             return
 
 
-def estimated_rank(problem: Problem, schedule: Schedule) -> int:
+def estimated_rank(problem: CompletionProblem, schedule: Schedule) -> int:
     state = Iteration(problem.observations, None, problem.start, problem.rng)
     for _ in iterations(state, schedule, 1e-4):
         pass
