@@ -32,6 +32,7 @@ class Targets:
     """Labels or targets of samples."""
 
     labeled: Array  # whether a sample has any, (n,)
+    complete: Array  # whether it has all
     several = True  # whether a sample may have several
 
     def check_fit(self) -> None:
@@ -45,7 +46,7 @@ class Targets:
 class ClassLabels(Targets):
     """One class label for each sample.
 
-    `known` holds the labels of labeled samples, and `classes` the sorted classes, or
+    `values` holds the labels of labeled samples, and `classes` the sorted classes, or
     `known_classes` of a fitted model.  `y` is (n,) or (n, 1), `marker` is `unlabeled`.
     """
 
@@ -55,22 +56,22 @@ class ClassLabels(Targets):
         self, y: object, marker: object, known_classes: Array | None = None, name: str = "y"
     ) -> None:
         vector = label_vector(y, name, column=True)
-        self.labeled = ~unlabeled_samples(vector, name, marker, known_classes)
-        self.known = plain_labels(vector[self.labeled], name)
-        texts = self.known.tolist()
+        self.complete = self.labeled = ~unlabeled_samples(vector, name, marker, known_classes)
+        self.values = plain_labels(vector[self.labeled], name)
+        texts = self.values.tolist()
         earlier = [] if known_classes is None else known_classes.tolist()
-        if self.known.dtype.kind in "UO" and not all(map(_is_ascii, (*texts, *earlier))):
+        if self.values.dtype.kind in "UO" and not all(map(_is_ascii, (*texts, *earlier))):
             spelling = as_first_given(texts, earlier)  # by form NFC
-            kind = object if self.known.dtype.kind == "O" else None
-            self.known = np.array([spelling[text] for text in texts], dtype=kind)
-        if self.known.dtype.kind == "S":
+            kind = object if self.values.dtype.kind == "O" else None
+            self.values = np.array([spelling[text] for text in texts], dtype=kind)
+        if self.values.dtype.kind == "S":
             raise TypeError(
                 f"{name} holds bytes; expected text or integers. Give {name}.astype(str)."
             )
-        self.classes = np.unique(self.known) if known_classes is None else known_classes
-        found = Counter(self.known.tolist())
-        if known_classes is None or not found.keys() <= set(earlier):
-            warn_of_doubts(found, name, None if earlier else marker, earlier)
+        self.classes = np.unique(self.values) if known_classes is None else known_classes
+        counts = Counter(self.values.tolist())
+        if known_classes is None or not counts.keys() <= set(earlier):
+            warn_of_doubts(counts, name, None if earlier else marker, earlier)
 
     def check_fit(self) -> None:
         super().check_fit()
@@ -80,14 +81,16 @@ class ClassLabels(Targets):
 
     @cached_property
     def codes(self) -> Array:
-        if not len(self.known):
+        if not len(self.values):
             return np.zeros(0, dtype=np.intp)
-        comparable = is_text(self.known) == is_text(self.classes)
-        known = np.isin(self.known, self.classes) if comparable else np.zeros(len(self.known), bool)
-        if not known.all():
-            label, classes = short(self.known[~known].tolist()[0]), short(self.classes.tolist())
+        comparable = is_text(self.values) == is_text(self.classes)
+        is_class = (
+            np.isin(self.values, self.classes) if comparable else np.zeros(len(self.values), bool)
+        )
+        if not is_class.all():
+            label, classes = short(self.values[~is_class].tolist()[0]), short(self.classes.tolist())
             raise ValueError(f"y holds {label}, which is not a class of the first call: {classes}.")
-        return np.searchsorted(self.classes, self.known)
+        return np.searchsorted(self.classes, self.values)
 
     def matrix(self, dtype: npt.DTypeLike) -> sp.csr_array:
         rows = np.flatnonzero(self.labeled)
@@ -121,7 +124,7 @@ def refuse_lists(labels: Any, name: str) -> None:
     """Raise ValueError for lists of labels with different lengths."""
     if not isinstance(labels, (list, tuple)) and str(getattr(labels, "dtype", "")) != "object":
         return
-    lengths = {len(one) if isinstance(one, (list, tuple, set)) else -1 for one in labels}
+    lengths = {len(label) if isinstance(label, (list, tuple, set)) else -1 for label in labels}
     if len(lengths) > 1 and max(lengths) >= 0:
         raise ValueError(
             f"{name} holds lists of labels; expected one label for each sample. For several labels "
@@ -132,8 +135,8 @@ def refuse_lists(labels: Any, name: str) -> None:
 def unmask_labels(labels: object) -> Any:
     """Return a masked array with None for masked values; other labels as they are."""
     if isinstance(labels, (list, tuple)):  # NumPy would warn about masked numbers, or float32
-        listed = (float(one) if isinstance(one, np.floating) else one for one in labels)
-        return [None if one is np.ma.masked else one for one in listed]
+        values = (float(label) if isinstance(label, np.floating) else label for label in labels)
+        return [None if value is np.ma.masked else value for value in values]
     if not isinstance(labels, np.ma.MaskedArray):
         return labels
     if not np.ma.is_masked(labels):
@@ -143,27 +146,27 @@ def unmask_labels(labels: object) -> Any:
     return objects
 
 
-def plain_labels(known: Array, name: str) -> Array:
+def plain_labels(labels: Array, name: str) -> Array:
     """Return labels as an array of text, whole numbers or bool; raise TypeError for others."""
-    if known.dtype.kind in "OT":
-        types = set(map(type, known.tolist()))
+    if labels.dtype.kind in "OT":
+        types = set(map(type, labels.tolist()))
         kinds = {next((kind for kind, of in _KINDS if issubclass(t, of)), None) for t in types}
         if len(kinds) > 1 or None in kinds:
             how = f"all text or all numbers, for example [str(label) for label in {name}]"
             raise TypeError(f"{name} must hold labels of one kind, {how}.")
-        if known.dtype.kind == "O" and kinds <= {"text"}:
-            return known
-        known = np.array(known.tolist())
-    if known.dtype.kind not in "biufUS":
-        raise TypeError(f"{name} has dtype {known.dtype}; labels must be text or integers.")
-    if known.dtype.kind == "f":
-        fractions = ~np.isfinite(known) | (np.trunc(known) != known)
+        if labels.dtype.kind == "O" and kinds <= {"text"}:
+            return labels
+        labels = np.array(labels.tolist())
+    if labels.dtype.kind not in "biufUS":
+        raise TypeError(f"{name} has dtype {labels.dtype}; labels must be text or integers.")
+    if labels.dtype.kind == "f":
+        fractions = ~np.isfinite(labels) | (np.trunc(labels) != labels)
         if fractions.any():
-            value = known[fractions][0]
+            value = labels[fractions][0]
             written = "infinity" if np.isinf(value) else f"{value:g}"
             how = "labels must be text or whole numbers. Cut a continuous target into classes"
             raise ValueError(f"Unknown label type: {name} holds {written}; {how}.")
-    return known
+    return labels
 
 
 def _is_ascii(label: object) -> bool:

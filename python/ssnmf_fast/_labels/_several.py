@@ -25,14 +25,14 @@ class Indicators(Targets):
     def __init__(self, y: object, n_labels: int | None = None) -> None:
         matrix: Any = read_csr(y, "y").astype(np.float64) if sp.issparse(y) else _numbers(y)
         if matrix.ndim != 2 or (n_labels is not None and matrix.shape[1] != n_labels):
-            wanted = "(samples, labels)" if n_labels is None else f"(samples, {n_labels})"
-            raise ValueError(f"y has shape {matrix.shape}; expected {wanted}.")
+            expected = "(samples, labels)" if n_labels is None else f"(samples, {n_labels})"
+            raise ValueError(f"y has shape {matrix.shape}; expected {expected}.")
         if sp.issparse(matrix):
             matrix.sum_duplicates()
         values = matrix.data if sp.issparse(matrix) else matrix[~np.isnan(matrix)]
-        if not (usual := np.isin(values, (0, 1, -1))).all():
+        if not (valid := np.isin(values, (0, 1, -1))).all():
             raise ValueError(
-                f"y has several columns, and holds {values[~usual][0]:g}; an indicator matrix has "
+                f"y has several columns, and holds {values[~valid][0]:g}; an indicator matrix has "
                 "0 and 1, or -1 in unlabeled rows. Continuous targets are for SSNMFRegressor."
             )
         counts = np.asarray((matrix == -1).sum(axis=1)).ravel()
@@ -59,10 +59,10 @@ class Indicators(Targets):
             warn_of_doubts(dict(zip(names, sums, strict=True)), "y", None, several=True)
 
     @property
-    def known(self) -> Array:
+    def values(self) -> Array:
         rows = self._matrix[self.complete]
-        known: Array = rows.toarray() if sp.issparse(rows) else np.asarray(rows)
-        return known.astype(np.int64)
+        values: Array = rows.toarray() if sp.issparse(rows) else np.asarray(rows)
+        return values.astype(np.int64)
 
     def matrix(self, dtype: npt.DTypeLike) -> Any:
         """Return Y, sparse unless entries are missing; unlabeled rows are zeros."""
@@ -70,7 +70,7 @@ class Indicators(Targets):
 
 
 class RealTargets(Targets):
-    """Real targets; `complete` marks rows without NaN and `known` holds them."""
+    """Real targets; `complete` marks rows without NaN and `values` holds them."""
 
     def __init__(self, y: object, n_targets: int | None = None) -> None:
         values = _numbers(read_csr(y, "y").toarray() if sp.issparse(y) else y)
@@ -85,7 +85,7 @@ class RealTargets(Targets):
         absent = np.isnan(self._values)
         self.labeled = np.asarray(~absent.all(axis=1))
         self.complete: Array = np.asarray(~absent.any(axis=1))
-        self.known = values[self.complete]
+        self.values = values[self.complete]
 
     def measure(self, weights: Array, before: Any = np.nan) -> Array:
         """Set the offset, the smallest weighted or given target (NaN if there is no target)."""
@@ -109,32 +109,34 @@ class LabelLists(Targets):
 
     def __init__(self, y: object, names: Any = None, marker: object = "auto") -> None:
         y = unmask_labels(y) if hasattr(y, "__iter__") else np.asarray(y)
-        given = None if names is None else _check_names(list(names))
+        topic_names = None if names is None else _check_names(list(names))
         shape: tuple[int, ...] = getattr(y, "shape", ())
         if sp.issparse(y) or (len(shape) == 2 and shape[1] > 1):
-            self._read_matrix(y, given)
+            self._read_matrix(y, topic_names)
             self.order: Array = np.arange(len(self.names))
         elif getattr(y, "ndim", 1) == 1 and any(map(_is_list, y)):
-            self._name([_read_list(i, entry) for i, entry in enumerate(y)], given)
+            self._name([_read_list(i, entry) for i, entry in enumerate(y)], topic_names)
             counts = dict(zip(self.names.tolist(), self.members.sum(axis=0).tolist(), strict=True))
-            if given is None:
+            if topic_names is None:
                 warn_of_doubts(counts, "y", marker, several=True)
         else:
             self.several = False
-            labels = ClassLabels(y, marker, given)
-            known = iter(labels.known.tolist())
-            self._name([[next(known)] if has else [] for has in labels.labeled], given)
+            labels = ClassLabels(y, marker, topic_names)
+            values = iter(labels.values.tolist())
+            self._name([[next(values)] if has else [] for has in labels.labeled], topic_names)
         self.labeled = self.members.sum(axis=1) > 0
         if not self.labeled.any():
             raise ValueError("y names no topic for any document. Name some, or use NMF.")
 
-    def _read_matrix(self, y: object, given: Array | None) -> None:
+    def _read_matrix(self, y: object, topic_names: Array | None) -> None:
         indicators = Indicators(y)
         k = len(indicators.classes)
-        if given is not None and len(given) != k:
+        if topic_names is not None and len(topic_names) != k:
             expected = f"one for each of the {k} columns of y"
-            raise ValueError(f"topic_names holds {len(given)} names; expected {expected}.")
-        self.names = _check_names(indicators.classes.tolist()) if given is None else given
+            raise ValueError(f"topic_names holds {len(topic_names)} names; expected {expected}.")
+        self.names = (
+            _check_names(indicators.classes.tolist()) if topic_names is None else topic_names
+        )
         matrix = indicators.matrix(np.float64)
         if not sp.issparse(matrix):
             row, column = np.argwhere(np.isnan(matrix))[0]
@@ -144,18 +146,18 @@ class LabelLists(Targets):
             )
         self.members = sp.csr_array(matrix != 0)
 
-    def _name(self, lists: Sequence[Sequence[Any]], given: Array | None) -> None:
-        known = () if given is None else given.tolist()
-        spelling = as_first_given((name for names in lists for name in names), known)
-        found = set(spelling.values())
+    def _name(self, lists: Sequence[Sequence[Any]], topic_names: Array | None) -> None:
+        earlier = () if topic_names is None else topic_names.tolist()
+        spelling = as_first_given((name for names in lists for name in names), earlier)
+        topics = set(spelling.values())
         try:
-            self.names = _check_names(sorted(found)) if given is None else given
+            self.names = _check_names(sorted(topics)) if topic_names is None else topic_names
         except TypeError as error:
             why = "y names topics by text and by numbers, which cannot be sorted"
             raise ValueError(f"{why}; use one kind, or give topic_names.") from error
         place = {name: k for k, name in enumerate(self.names.tolist())}
         self.order = sorting(self.names)
-        unknown = [name for name in found if name not in place]
+        unknown = [name for name in topics if name not in place]
         if unknown:
             names = f"not one of topic_names: {listed(self.names.tolist())}"
             raise ValueError(f"y names the topic {short(unknown[0])}, which is {names}.")
@@ -186,11 +188,11 @@ def allowed(
     classes of the components.  Components from class k on have none; `free` tells whether samples
     with a class use these, too.
     """
-    seen = np.asarray((members.toarray() if sp.issparse(members) else members) > 0)
-    k, owner = seen.shape[1], np.arange(owner) if isinstance(owner, int) else owner
-    padded = np.pad(seen, ((0, 0), (0, 1)), constant_values=free)
+    uses = np.asarray((members.toarray() if sp.issparse(members) else members) > 0)
+    k, owner = uses.shape[1], np.arange(owner) if isinstance(owner, int) else owner
+    padded = np.pad(uses, ((0, 0), (0, 1)), constant_values=free)
     T = np.ones((n, len(owner)), dtype=bool)
-    T[rows] = padded[:, np.minimum(owner, k)] | ~seen.any(axis=1, keepdims=True)
+    T[rows] = padded[:, np.minimum(owner, k)] | ~uses.any(axis=1, keepdims=True)
     return T
 
 
@@ -201,8 +203,8 @@ def _is_list(entry: object) -> bool:
 def _read_list(i: int, entry: Any) -> list[Any]:
     """Return the topics of document i without missing values."""
     if _is_list(entry):
-        known = (v for v in entry if not is_missing(v))
-        return [v.item() if isinstance(v, np.generic) else v for v in known]
+        labels = (v for v in entry if not is_missing(v))
+        return [v.item() if isinstance(v, np.generic) else v for v in labels]
     if not is_missing(entry):
         hint = "expected a list (empty for an unlabeled document) or None."
         raise ValueError(f"y[{i}] is {short(entry)}, but other entries are lists of topics; {hint}")
@@ -227,8 +229,10 @@ def is_indicator(y: object) -> bool:
     return len(shape) == 2 and shape[1] > 1
 
 
-def labels_of(y: object, marker: object) -> ClassLabels | Indicators:
-    return Indicators(y) if is_indicator(y) else ClassLabels(y, marker)
+def labels_of(
+    y: object, marker: object, known_classes: Array | None = None
+) -> ClassLabels | Indicators:
+    return Indicators(y) if is_indicator(y) else ClassLabels(y, marker, known_classes)
 
 
 def _numbers(y: Any) -> Array:

@@ -15,7 +15,7 @@ from scipy.optimize import linear_sum_assignment
 
 from .._common.arrays import Array, MatrixLike
 from .._data.border import check_option, check_real
-from .._labels import ClassLabels, Indicators, is_indicator
+from .._labels import labels_of
 from ._sparsity import complete_docstring, read_known, row_blocks, shares_along, sums_along
 
 Normalization = Literal["rows", "columns", "none"]
@@ -285,12 +285,9 @@ def _score_labeled(
 ) -> float:
     from sklearn.utils import _safe_indexing
 
-    if is_indicator(y):
-        indicators = Indicators(y)
-        labeled, truth = indicators.complete, indicators.known
-    else:
-        labels = ClassLabels(y, unlabeled, getattr(estimator, "classes_", None))
-        labeled, truth = labels.labeled, labels.known
-    if not labeled.any():
+    labels = labels_of(y, unlabeled, getattr(estimator, "classes_", None))
+    if not labels.complete.any():
         raise ValueError("y has no labeled sample to score; give at least one.")
-    return float(scorer(estimator, _safe_indexing(X, np.flatnonzero(labeled)), truth))
+    return float(
+        scorer(estimator, _safe_indexing(X, np.flatnonzero(labels.complete)), labels.values)
+    )

@@ -101,7 +101,7 @@ def read_classes(
         expected = f"expected one for each of the {n_samples} samples"
         raise ValueError(f"{name} holds {len(vector)} labels; {expected}.")
     classes = ClassLabels(vector, unlabeled, name=name)
-    if not len(classes.known):
+    if not len(classes.values):
         why = "all are marked as unlabeled. Label some samples, or change `unlabeled`"
         raise ValueError(f"{name} has no labeled sample: {why}.")
     return classes
