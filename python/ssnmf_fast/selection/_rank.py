@@ -178,7 +178,7 @@ def choose_rank(
     if ranks is None and not words:
         ways = "for example range(2, 31, 2); only criterion='words', for texts in a sparse matrix"
         raise ValueError(f"criterion {criterion!r} needs ranks, {ways}, does not.")
-    tried = None if ranks is None else _checked_ranks(ranks)
+    candidates = None if ranks is None else _checked_ranks(ranks)
     n_splits = _SPLITS.get(criterion, 5) if n_splits is None else n_splits
     n_starts = _STARTS.get(criterion, 3) if n_starts is None else n_starts
     n_starts = check_integer(n_starts, "n_starts", 1)
@@ -197,34 +197,36 @@ def choose_rank(
     if words:
         jobs = resolve_jobs(n_jobs, n_threads, n_splits)
         options: dict[str, Any] = {"n_splits": n_splits, "share": share, "stability": stability}
-        return choose_by_words(X, rng, ranks=tried, n_jobs=jobs, verbose=verbose, **options)
-    assert tried is not None
+        return choose_by_words(X, rng, ranks=candidates, n_jobs=jobs, verbose=verbose, **options)
+    assert candidates is not None
     X_weights = by_name(X, X_weights=X_weights)["X_weights"]
     if estimator is not None and hasattr(X, "columns"):
         estimator = clone(estimator).set_params(**by_name(X, **estimator.get_params(False)))
-    search = Search(tried, n_splits, n_starts, n_jobs, n_threads, verbose)
+    search = Search(candidates, n_splits, n_starts, n_jobs, n_threads, verbose)
     tensor = _is_tensor(X, estimator)
     _check_combination(tensor, criterion, y, estimator)
-    if criterion == "stability" and (n_starts < 2 or (tried[0] < 2 and not tensor)):
+    if criterion == "stability" and (n_starts < 2 or (candidates[0] < 2 and not tensor)):
         needed = "n_starts" if tensor else "ranks and n_starts"
-        given = n_starts if tensor else f"{tried[0]} and {n_starts}"
-        raise ValueError(f"criterion 'stability' needs {needed} of at least 2; got {given}.")
+        numbers = n_starts if tensor else f"{candidates[0]} and {n_starts}"
+        raise ValueError(f"criterion 'stability' needs {needed} of at least 2; got {numbers}.")
     settings: dict[str, Any] = {"loss": loss, "max_iter": max_iter, "tol": tol}
     if criterion == "bound":
         settings["X_weights"] = X_weights
         scores, best = bounds(X, y, estimator, search, rng, **settings)
-        return RankChoice.by_rule(tried, scores, criterion, rule, best_model=best)
+        return RankChoice.by_rule(candidates, scores, criterion, rule, best_model=best)
     fits = RankFits(estimator, tensor, criterion == "stability", **settings)
     if criterion == "stability" and not tensor:
-        found = stabilities(X, X_weights, fits, search, rng)
-        return RankChoice.by_rule(tried, found.pop("error"), criterion, rule, measures=found)
+        measures = stabilities(X, X_weights, fits, search, rng)
+        return RankChoice.by_rule(
+            candidates, measures.pop("error"), criterion, rule, measures=measures
+        )
     data = RankData(X, X_weights, threads, tensor)
     if criterion == "held-out":
-        every = splits(data, y, fits, share, bool(mask_zeros), rng)
-        found = search.held_out(islice(every, n_splits), rng)
+        runs = splits(data, y, fits, share, bool(mask_zeros), rng)
+        measures = search.held_out(islice(runs, n_splits), rng)
     else:
-        found = tensor_scores(criterion, data, fits, search, rng)
-    return RankChoice.by_rule(tried, found.pop("error"), criterion, rule, measures=found)
+        measures = tensor_scores(criterion, data, fits, search, rng)
+    return RankChoice.by_rule(candidates, measures.pop("error"), criterion, rule, measures=measures)
 
 
 def _is_tensor(X: Any, estimator: BaseEstimator | None) -> bool:
@@ -262,11 +264,11 @@ def _checked_ranks(ranks: Iterable[int]) -> tuple[int, ...]:
     if isinstance(ranks, (str, bytes)) or not isinstance(ranks, Iterable):
         expected = f"a sequence of integers, for example [5, 10, 20]; got {short(ranks)}"
         raise TypeError(f"ranks must be {expected}.")
-    given = list(islice(ranks, MOST_RANKS + 1))
-    if len(given) > MOST_RANKS:
+    numbers = list(islice(ranks, MOST_RANKS + 1))
+    if len(numbers) > MOST_RANKS:
         how = "each is fitted several times; give fewer, for example range(5, 100, 5)"
         raise ValueError(f"ranks holds more than {MOST_RANKS} ranks, and {how}.")
-    tried = {check_integer(rank, "every rank in ranks", 1) for rank in given}
-    if not tried:
+    distinct = {check_integer(rank, "every rank in ranks", 1) for rank in numbers}
+    if not distinct:
         raise ValueError("ranks is empty; expected at least one rank, for example [5, 10, 20].")
-    return tuple(sorted(tried))
+    return tuple(sorted(distinct))
