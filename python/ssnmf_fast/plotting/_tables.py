@@ -54,8 +54,8 @@ def table_axes(
         columns = [style.plain(name, _LONGEST_COLUMN) for name in columns]
         beside = style.text_width(rows, _size(height / len(rows))) + 1.6
         below = _name_height(columns, width / max(len(columns), 1)) + 0.7
-        drawn, axes = style.axes_or_new(None, width + beside, height + below, title)
-        return drawn, axes, Room(rows, columns, width, height)
+        figure, axes = style.axes_or_new(None, width + beside, height + below, title)
+        return figure, axes, Room(rows, columns, width, height)
     width, height = style.inches(ax)
     size = _size(0.7 * height / len(rows))
     widths = [0.4 * width - style.text_width([end], size) for _, end in pairs]
@@ -63,8 +63,8 @@ def table_axes(
     columns = [style.fitted(name, 0.4 * height / 0.72, 9) for name in columns]
     wide = max(width - style.text_width(rows, size) - 1.2, 0.3 * width)
     high = height - _name_height(columns, wide / max(len(columns), 1)) - 0.4
-    drawn, axes = style.axes_or_new(ax, width, height, title)
-    return drawn, axes, Room(rows, columns, wide, max(high, 0.3 * height))
+    figure, axes = style.axes_or_new(ax, width, height, title)
+    return figure, axes, Room(rows, columns, wide, max(high, 0.3 * height))
 
 
 def draw_cells(
@@ -176,8 +176,8 @@ def representation_map(
     --------
     >>> from ssnmf_fast import plotting
     >>> S = [[0.0, 1.0], [1.0, 0.0], [0.0, 2.0]]
-    >>> drawn = plotting.representation_map(S, ["sport", "space", "sport"])
-    >>> [label.get_text() for label in drawn.axes[0].get_yticklabels()]
+    >>> figure = plotting.representation_map(S, ["sport", "space", "sport"])
+    >>> [label.get_text() for label in figure.axes[0].get_yticklabels()]
     ['space (1)', 'sport (2)']
     """
     check_integer(max_rows, "max_rows", 1)
@@ -203,12 +203,12 @@ def representation_map(
     shown = [*classes, _UNLABELED][: len(blocks)]
     width, height = np.clip([0.3 * len(columns), 0.26 * len(shown)], (2.4, 3), (9, 22)).tolist()
     ends = [f" ({size:,})" for size in sizes.tolist()]
-    drawn, axes, room = table_axes(
+    figure, axes, room = table_axes(
         ax, width, height, title, shown, [names[k] for k in columns], ends
     )
     _draw_blocks(axes, room, blocks, max_rows, darkest)
     style.label_axes(axes, "topic", "samples, by class (their number)", curves=False)
-    return drawn
+    return figure
 
 
 def _draw_blocks(

@@ -83,13 +83,13 @@ def class_map(
     --------
     >>> from ssnmf_fast import plotting
     >>> B = [[0.0, 3.0], [2.0, 0.0], [1.0, 3.0]]
-    >>> drawn = plotting.class_map(B, ["space", "sport"])
-    >>> [label.get_text() for label in drawn.axes[0].get_yticklabels()]
+    >>> figure = plotting.class_map(B, ["space", "sport"])
+    >>> [label.get_text() for label in figure.axes[0].get_yticklabels()]
     ['topic 1', 'topic 0', 'topic 2']
     """
     if (X is None) != (y is None):
-        given, missing = ("X", "y") if y is None else ("y", "X")
-        raise ValueError(f"{given} needs {missing}; give samples and their classes, or neither.")
+        present, missing = ("X", "y") if y is None else ("y", "X")
+        raise ValueError(f"{present} needs {missing}; give samples and their classes, or neither.")
     fitted_model = hasattr(model, "components_")
     own: Any = None
     if X is not None and not fitted_model:
@@ -139,7 +139,7 @@ def _draw_topics(
     width = min(max(float(np.clip(7 / n_columns, 0.2, 0.7)) * n_columns, 1.6), 30.0)
     height = min(max(float(np.clip(9 / n_rows, 0.19, 0.34)) * n_rows, 1.4), 40.0)
     rows = [names[k] for k in order]
-    drawn, axes, room = table_axes(ax, width, height, title, rows, columns)
+    figure, axes, room = table_axes(ax, width, height, title, rows, columns)
     style.label_axes(axes, kind, "topic", curves=False)
     across, down = (np.arange(count + 1) - 0.5 for count in (n_columns, n_rows))
     top = darkest_share(values, darkest)
@@ -154,7 +154,7 @@ def _draw_topics(
             if value >= 0.005:
                 look["color"] = "white" if value > _DARK * top else style.INK
                 axes.text(column, row, f"{value:.0%}", **look)
-    return drawn
+    return figure
 
 
 @style.complete_docstring
@@ -202,8 +202,8 @@ def label_map(
     --------
     >>> from ssnmf_fast import plotting
     >>> S = [[1.0, 0.0], [2.0, 0.0], [0.0, 1.0]]
-    >>> drawn = plotting.label_map(S, ["space", "space", "sport"])
-    >>> drawn.axes[0].get_title()
+    >>> figure = plotting.label_map(S, ["space", "space", "sport"])
+    >>> figure.axes[0].get_title()
     'sparsity of S 0.56, between labels 0.74'
     """
     check_option(share, "share", tuple(_MEANINGS))
@@ -253,8 +253,8 @@ def topic_tree(
     >>> X = np.kron(np.eye(2),
     ...             np.array([[3, 3, 1, 0], [3, 3, 0, 1]]).repeat(5, axis=0))
     >>> tree = sf.trees.topic_tree(X, [2, 4], random_state=0)
-    >>> drawn = sf.plotting.topic_tree(tree)
-    >>> len(drawn.axes)
+    >>> figure = sf.plotting.topic_tree(tree)
+    >>> len(figure.axes)
     1
     """
     if not all(hasattr(tree, name) for name in ("to_rows", "depth")):
@@ -270,7 +270,7 @@ def topic_tree(
         while name is not None:
             spans[name] = spans.get(name, (number,))[0], number
             name = parents[name]
-    drawn, axes = style.axes_or_new(ax, _COLUMN * tree.depth, _ROW * len(lines) + 0.5, title)
+    figure, axes = style.axes_or_new(ax, _COLUMN * tree.depth, _ROW * len(lines) + 0.5, title)
     room = style.inches(axes)[0] / tree.depth - 0.15
     largest = [max(row["share"] for row in rows if row["level"] == k) for k in range(tree.depth)]
     for row in rows:
@@ -284,4 +284,4 @@ def topic_tree(
         axes.text(level + 0.03, middle, text, va="center", fontsize=_TEXT, **style.TEXT)
     axes.set(xlim=(0, tree.depth), ylim=(len(lines) - 0.5, -0.5))
     axes.set_axis_off()
-    return drawn
+    return figure
