@@ -12,19 +12,19 @@ import numpy as np
 
 def as_declared(value: object, kind: Any, name: str) -> Any:
     """Convert a value to an annotated type, or raise a ValueError that names the difference."""
-    origin, parts = get_origin(kind), get_args(kind)
+    origin, arguments = get_origin(kind), get_args(kind)
     if kind is Any:
         return value
     named = getattr(origin or kind, "__value__", None)  # by a `type` statement, as NDArray may be
     if named is not None:
-        return as_declared(value, named[parts] if parts else named, name)
+        return as_declared(value, named[arguments] if arguments else named, name)
     if origin is Annotated:
-        return as_declared(value, parts[1], name)
+        return as_declared(value, arguments[1], name)
     if origin in (Union, types.UnionType):
         errors = []
-        for part in parts:
+        for argument in arguments:
             try:
-                return as_declared(value, part, name)
+                return as_declared(value, argument, name)
             except ValueError as error:
                 errors.append(error)
         raise errors[0]
@@ -34,7 +34,7 @@ def as_declared(value: object, kind: Any, name: str) -> Any:
         if isinstance(value, list) and len(value) <= len(names):  # of the first fields
             value = dict(zip(names, value, strict=False))
         make: Any = kind
-        entries = _entries(value, {one: hints[one] for one in names}, needed, name)
+        entries = _entries(value, {field: hints[field] for field in names}, needed, name)
         try:
             return make(**entries)
         except TypeError as error:  # a field is missing
@@ -44,19 +44,21 @@ def as_declared(value: object, kind: Any, name: str) -> Any:
     plain: Any = origin or kind
     if plain is np.ndarray and isinstance(value, list):
         return np.array(value, dtype=np.float64)
-    given: Any = {tuple: list, float: (float, int), None: type(None)}.get(plain, plain)
-    if not isinstance(value, given) or (given in ((float, int), int) and isinstance(value, bool)):
-        wanted = {list: "a list", dict: "a mapping", None: "null"}.get(plain, plain.__name__)
-        raise ValueError(f"{name} is {value!r:.50}; expected {wanted}")
-    if plain in (dict, Mapping) and parts:
-        return {key: as_declared(one, parts[1], f"{name}[{key!r}]") for key, one in value.items()}
-    if plain in (list, tuple) and parts:
-        single = plain is list or parts[-1] is Ellipsis
-        if not single and len(parts) != len(value):
-            raise ValueError(f"{name} has {len(value)} values; expected {len(parts)}")
-        kinds = [parts[0]] * len(value) if single else parts
-        found = zip(value, kinds, range(len(value)), strict=True)
-        return plain(as_declared(one, part, f"{name}[{k}]") for one, part, k in found)
+    classes: Any = {tuple: list, float: (float, int), None: type(None)}.get(plain, plain)
+    if not isinstance(value, classes) or (
+        classes in ((float, int), int) and isinstance(value, bool)
+    ):
+        expected = {list: "a list", dict: "a mapping", None: "null"}.get(plain, plain.__name__)
+        raise ValueError(f"{name} is {value!r:.50}; expected {expected}")
+    if plain in (dict, Mapping) and arguments:
+        return {key: as_declared(v, arguments[1], f"{name}[{key!r}]") for key, v in value.items()}
+    if plain in (list, tuple) and arguments:
+        single = plain is list or arguments[-1] is Ellipsis
+        if not single and len(arguments) != len(value):
+            raise ValueError(f"{name} has {len(value)} values; expected {len(arguments)}")
+        kinds = [arguments[0]] * len(value) if single else arguments
+        triples = zip(value, kinds, range(len(value)), strict=True)
+        return plain(as_declared(v, argument, f"{name}[{k}]") for v, argument, k in triples)
     return value
 
 
@@ -66,4 +68,4 @@ def _entries(value: object, kinds: dict[str, Any], needed: frozenset[str], name:
     strange, missing = value.keys() - kinds.keys(), needed - value.keys()
     if strange or missing:
         raise ValueError(f"{name} lacks {sorted(missing)}, or has the unknown {sorted(strange)}")
-    return {key: as_declared(one, kinds[key], f"{name}[{key!r}]") for key, one in value.items()}
+    return {key: as_declared(v, kinds[key], f"{name}[{key!r}]") for key, v in value.items()}

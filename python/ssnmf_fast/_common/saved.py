@@ -42,16 +42,16 @@ class NpzReader:
         file.seek(0)
         with _reading():
             self._archive = np.load(file, allow_pickle=False)
-            self._names = [one.removesuffix(".npy") for one in self._archive.zip.namelist()]
+            self._names = [name.removesuffix(".npy") for name in self._archive.zip.namelist()]
 
     def header(self) -> Any:
         return json.loads(self.pop(HEADER).tobytes().decode())
 
     def arrays(self, names: Collection[str]) -> dict[str, Array]:
         """Return the existing arrays among `names`; refuse others."""
-        found = {name: self.pop(name) for name in names if name in self}
+        arrays = {name: self.pop(name) for name in names if name in self}
         self.refuse_others()
-        return found
+        return arrays
 
     def refuse_others(self) -> None:
         if self._names:
@@ -132,8 +132,8 @@ class Saved:
                     raise ValueError(f"{name} of shape {value.shape} does not match other arrays")
         low, indexed, axis = self.values.partition("<")
         whole = indexed or self.values == "counts"
-        wanted = "i" if whole else {"text": "U", "times": "M", "real": "f"}.get(self.values)
-        if wanted and (value.dtype.kind != wanted or (wanted == "M" and np.isnat(value).any())):
+        letter = "i" if whole else {"text": "U", "times": "M", "real": "f"}.get(self.values)
+        if letter and (value.dtype.kind != letter or (letter == "M" and np.isnat(value).any())):
             raise ValueError(f"{name} does not hold {'integers' if whole else self.values}")
         if whole and value.size:
             least, end = int(low) if indexed and low else 0, sizes.get(axis, math.inf)
@@ -157,9 +157,9 @@ class SavedModels(Saved):
     """A list of fitted estimators that can be saved, or None in place of one."""
 
     def check(self, name: str, value: Any, sizes: dict[str, int]) -> None:
-        if not isinstance(value, list) or all(one is None for one in value):
+        if not isinstance(value, list) or all(model is None for model in value):
             raise ValueError(f"{name} is not a list of estimators")
-        if len({one.n_features_in_ for one in value if one is not None}) > 1:
+        if len({model.n_features_in_ for model in value if model is not None}) > 1:
             raise ValueError(f"{name} have different numbers of features")
 
 
@@ -191,7 +191,7 @@ def check_parts(values: dict[str, Any], table: Table) -> None:
     dictionary = next((name for name in _DICTIONARIES if name in table), None)
     if dictionary is None:
         return
-    found = values[dictionary]
-    matrices = found if isinstance(found, list) else [found]
+    factors = values[dictionary]
+    matrices = factors if isinstance(factors, list) else [factors]
     if not matrices or not all(math.prod(matrix.shape) for matrix in matrices):
         raise ValueError("the dictionary is empty")

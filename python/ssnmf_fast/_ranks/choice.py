@@ -88,17 +88,17 @@ class RankChoice:
         cls, ranks: tuple[int, ...], scores: Array, criterion: str, rule: str, **others: Any
     ) -> RankChoice:
         """Return the choice of a rule."""
-        made = cls(ranks[0], ranks, scores, criterion, rule, **others)
-        losses, place = made._losses, made._best
+        choice = cls(ranks[0], ranks, scores, criterion, rule, **others)
+        losses, place = choice._losses, choice._best
         if rule == "near-best":
-            tolerance = _TOLERANCE.get(criterion, np.nan_to_num(made.standard_errors[place]))
+            tolerance = _TOLERANCE.get(criterion, np.nan_to_num(choice.standard_errors[place]))
             if criterion == "stability":  # a rank fails by a single component that starts miss
-                spread = np.sqrt(np.mean(made.measures["spread"] ** 2))
-                losses = -made.measures.get("weakest", scores)[:, 0]
+                spread = np.sqrt(np.mean(choice.measures["spread"] ** 2))
+                losses = -choice.measures.get("weakest", scores)[:, 0]
                 tolerance = max(tolerance, spread) * max(-losses.min(), 0)
             near = losses <= losses.min() + tolerance
             place = np.flatnonzero(near)[-1 if criterion in _TOLERANCE else 0]
-        return replace(made, rank=ranks[place])
+        return replace(choice, rank=ranks[place])
 
     def __repr__(self) -> str:
         if self.criterion == "words":

@@ -36,8 +36,8 @@ class Recommendations:
 
     def __repr__(self) -> str:
         k, n = self.items.shape
-        known = f", {int(self.popular.sum())} with popular items" if self.popular.any() else ""
-        return f"Recommendations({n} items for {k} users{known})"
+        popular = f", {int(self.popular.sum())} with popular items" if self.popular.any() else ""
+        return f"Recommendations({n} items for {k} users{popular})"
 
     def to_rows(self) -> Records[dict[str, Any]]:
         """Return a dictionary for each item of each user: user, item, score and rank (from 1)."""
