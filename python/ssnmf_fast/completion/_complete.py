@@ -16,10 +16,10 @@ from .._common.warn import UNINFORMED, is_quiet, warn_user
 from .._data import arrays, border, tensors
 from .._data.threads import resolve_threads
 from .._solver.loop import verbose_progress
-from ._irls import CompletionProblem, Iterate, Method
 from ._matrix_irls import MatrixIRLS
 from ._methods import MethodName, check_method
 from ._noisy import BIAS_WEIGHTS
+from ._problem import CompletionProblem, Iterate, Method
 from ._result import Completion, CompletionState, Ids, read_frame
 
 _HINT = "Divide M by a constant that brings its entries, and fill_value, nearer to 1."

@@ -19,15 +19,8 @@ from .._common.arrays import Array
 from .._data.arrays import column_ranges, entry_rows, kernel_parts, transpose
 from .._linalg import operators as ops
 from .._linalg.randomized_svd import leading_triplets, orthonormal, sketch
-from ._irls import (
-    CompletionProblem,
-    Iterate,
-    Method,
-    Observations,
-    distance_squared,
-    estimated_rank,
-    structured,
-)
+from ._irls import distance_squared, estimated_rank, structured
+from ._problem import CompletionProblem, Iterate, Method, Observations
 from ._result import CompletionState
 
 _MAX_STEPS = 300  # of conjugate gradients

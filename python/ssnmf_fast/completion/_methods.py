@@ -18,18 +18,10 @@ from .._common.docstrings import complete
 from .._data.arrays import entry_rows
 from .._data.border import check_option
 from .._linalg.operators import square, svd
-from ._irls import (
-    CompletionProblem,
-    Iterate,
-    Iteration,
-    Method,
-    estimated_rank,
-    iterations,
-    sirls,
-    structured,
-)
+from ._irls import Iteration, estimated_rank, iterations, sirls, structured
 from ._matrix_irls import MatrixIRLS
 from ._noisy import noisy_iterates
+from ._problem import CompletionProblem, Iterate, Method
 from ._result import CompletionState
 
 _CHECK_EVERY = 20

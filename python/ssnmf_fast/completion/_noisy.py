@@ -16,15 +16,8 @@ import scipy.sparse as sp
 from .._common.arrays import Array
 from .._data.arrays import drop_entries, entry_rows, with_values
 from .._linalg.operators import square
-from ._irls import (
-    CompletionProblem,
-    Iterate,
-    Iteration,
-    Observations,
-    Pair,
-    Schedule,
-    distance_squared,
-)
+from ._irls import Iteration, Schedule, distance_squared
+from ._problem import CompletionProblem, Iterate, Observations, Pair
 from ._result import CompletionState
 
 FIRST_GAMMA = 4.0

@@ -21,9 +21,10 @@ from .._data.arrays import check_dtype, is_missing, list_entries
 from .._data.threads import resolve_threads
 from .._linalg.operators import Pattern
 from ..completion._complete import check_gamma_min, counts, solve
-from ..completion._irls import CompletionProblem, Observations, ridge
+from ..completion._irls import ridge
 from ..completion._methods import IRLS
 from ..completion._noisy import COLUMN_MEANS
+from ..completion._problem import CompletionProblem, Observations
 from ._base import DTYPES, Estimator
 from ._docstrings import complete_docstring
 
