@@ -44,10 +44,8 @@ def as_declared(value: object, kind: Any, name: str) -> Any:
     plain: Any = origin or kind
     if plain is np.ndarray and isinstance(value, list):
         return np.array(value, dtype=np.float64)
-    classes: Any = {tuple: list, float: (float, int), None: type(None)}.get(plain, plain)
-    if not isinstance(value, classes) or (
-        classes in ((float, int), int) and isinstance(value, bool)
-    ):
+    form: Any = {tuple: list, float: (float, int), None: type(None)}.get(plain, plain)
+    if not isinstance(value, form) or (form in ((float, int), int) and isinstance(value, bool)):
         expected = {list: "a list", dict: "a mapping", None: "null"}.get(plain, plain.__name__)
         raise ValueError(f"{name} is {value!r:.50}; expected {expected}")
     if plain in (dict, Mapping) and arguments:

@@ -84,11 +84,11 @@ class ClassLabels(Targets):
         if not len(self.values):
             return np.zeros(0, dtype=np.intp)
         comparable = is_text(self.values) == is_text(self.classes)
-        is_class = (
+        valid = (
             np.isin(self.values, self.classes) if comparable else np.zeros(len(self.values), bool)
         )
-        if not is_class.all():
-            label, classes = short(self.values[~is_class].tolist()[0]), short(self.classes.tolist())
+        if not valid.all():
+            label, classes = short(self.values[~valid].tolist()[0]), short(self.classes.tolist())
             raise ValueError(f"y holds {label}, which is not a class of the first call: {classes}.")
         return np.searchsorted(self.classes, self.values)
 

@@ -125,9 +125,7 @@ def parse_list(text: str) -> list[Any] | None:
         with suppress(ValueError, SyntaxError, RecursionError, MemoryError):
             values = parse(plain)
             if isinstance(values, (list, tuple)) and (parse is json.loads or not joins):
-                scalars = all(
-                    value is None or isinstance(value, (str, int, float)) for value in values
-                )
+                scalars = all(v is None or isinstance(v, (str, int, float)) for v in values)
                 return list(values) if scalars else None
     return None
 

@@ -109,34 +109,32 @@ class LabelLists(Targets):
 
     def __init__(self, y: object, names: Any = None, marker: object = "auto") -> None:
         y = unmask_labels(y) if hasattr(y, "__iter__") else np.asarray(y)
-        topic_names = None if names is None else _check_names(list(names))
+        topics = None if names is None else _check_names(list(names))
         shape: tuple[int, ...] = getattr(y, "shape", ())
         if sp.issparse(y) or (len(shape) == 2 and shape[1] > 1):
-            self._read_matrix(y, topic_names)
+            self._read_matrix(y, topics)
             self.order: Array = np.arange(len(self.names))
         elif getattr(y, "ndim", 1) == 1 and any(map(_is_list, y)):
-            self._name([_read_list(i, entry) for i, entry in enumerate(y)], topic_names)
+            self._name([_read_list(i, entry) for i, entry in enumerate(y)], topics)
             counts = dict(zip(self.names.tolist(), self.members.sum(axis=0).tolist(), strict=True))
-            if topic_names is None:
+            if topics is None:
                 warn_of_doubts(counts, "y", marker, several=True)
         else:
             self.several = False
-            labels = ClassLabels(y, marker, topic_names)
+            labels = ClassLabels(y, marker, topics)
             values = iter(labels.values.tolist())
-            self._name([[next(values)] if has else [] for has in labels.labeled], topic_names)
+            self._name([[next(values)] if has else [] for has in labels.labeled], topics)
         self.labeled = self.members.sum(axis=1) > 0
         if not self.labeled.any():
             raise ValueError("y names no topic for any document. Name some, or use NMF.")
 
-    def _read_matrix(self, y: object, topic_names: Array | None) -> None:
+    def _read_matrix(self, y: object, topics: Array | None) -> None:
         indicators = Indicators(y)
         k = len(indicators.classes)
-        if topic_names is not None and len(topic_names) != k:
+        if topics is not None and len(topics) != k:
             expected = f"one for each of the {k} columns of y"
-            raise ValueError(f"topic_names holds {len(topic_names)} names; expected {expected}.")
-        self.names = (
-            _check_names(indicators.classes.tolist()) if topic_names is None else topic_names
-        )
+            raise ValueError(f"topic_names holds {len(topics)} names; expected {expected}.")
+        self.names = _check_names(indicators.classes.tolist()) if topics is None else topics
         matrix = indicators.matrix(np.float64)
         if not sp.issparse(matrix):
             row, column = np.argwhere(np.isnan(matrix))[0]
@@ -146,21 +144,21 @@ class LabelLists(Targets):
             )
         self.members = sp.csr_array(matrix != 0)
 
-    def _name(self, lists: Sequence[Sequence[Any]], topic_names: Array | None) -> None:
-        earlier = () if topic_names is None else topic_names.tolist()
+    def _name(self, lists: Sequence[Sequence[Any]], topics: Array | None) -> None:
+        earlier = () if topics is None else topics.tolist()
         spelling = as_first_given((name for names in lists for name in names), earlier)
-        topics = set(spelling.values())
+        names = set(spelling.values())
         try:
-            self.names = _check_names(sorted(topics)) if topic_names is None else topic_names
+            self.names = _check_names(sorted(names)) if topics is None else topics
         except TypeError as error:
             why = "y names topics by text and by numbers, which cannot be sorted"
             raise ValueError(f"{why}; use one kind, or give topic_names.") from error
         place = {name: k for k, name in enumerate(self.names.tolist())}
         self.order = sorting(self.names)
-        unknown = [name for name in topics if name not in place]
+        unknown = [name for name in names if name not in place]
         if unknown:
-            names = f"not one of topic_names: {listed(self.names.tolist())}"
-            raise ValueError(f"y names the topic {short(unknown[0])}, which is {names}.")
+            why = f"not one of topic_names: {listed(self.names.tolist())}"
+            raise ValueError(f"y names the topic {short(unknown[0])}, which is {why}.")
         lists = [[spelling[name] for name in names] for names in lists]
         self.members = indicator_matrix(lists, place, np.arange(len(lists)), len(lists)) != 0
 

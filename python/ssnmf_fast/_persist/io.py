@@ -340,10 +340,7 @@ def _table(kind: Any) -> Table:
     if _is_estimator(kind):
         return declared
     kinds = get_type_hints(kind)
-    return {
-        field.name: declared.get(field.name, Saved(kind=kinds[field.name]))
-        for field in fields(kind)
-    }
+    return {f.name: declared.get(f.name, Saved(kind=kinds[f.name])) for f in fields(kind)}
 
 
 def _parameters(model: Any) -> dict[str, Any]:

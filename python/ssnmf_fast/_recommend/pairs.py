@@ -148,9 +148,7 @@ def _plain(value: Any, name: str) -> Any:
 def _numbers(values: Any, name: str) -> Array:
     array = arrays.as_array(values, name, allow_objects=True)
     if array.dtype.kind == "O":
-        objects = (
-            np.nan if arrays.is_missing(value) else value for value in array.ravel().tolist()
-        )
+        objects = (np.nan if arrays.is_missing(v) else v for v in array.ravel().tolist())
         array = np.fromiter(objects, object)
     try:
         if array.dtype.kind in "cmM":

@@ -221,14 +221,13 @@ def _row_blocks(source: Source, genes: Array, folder: Path, memory: int) -> Iter
     for number, rows in enumerate(map(slice, cuts[:-1], cuts[1:])):
         place = folder / f"rows{number}"
         place.mkdir()
-        collectors.append(
-            (rows, place, RowCollector(place, rows.stop - rows.start, source.dtype, 0))
-        )
+        collector = RowCollector(place, rows.stop - rows.start, source.dtype, 0)
+        collectors.append((rows, place, collector))
     for piece in source.pieces(genes):
-        for rows, _, columns in collectors:
-            columns.append(sp.csr_array(piece.values[rows].T))
-    for _, place, columns in collectors:
-        matrix = columns.finish(memory)
+        for rows, _, collector in collectors:
+            collector.append(sp.csr_array(piece.values[rows].T))
+    for _, place, collector in collectors:
+        matrix = collector.finish(memory)
         block = matrix.rows(slice(0, len(genes))) if isinstance(matrix, CsrFile) else matrix
         yield sp.csr_array(block.T)
         rmtree(place)

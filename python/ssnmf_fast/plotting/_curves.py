@@ -221,13 +221,13 @@ def topics_over_time(
         )
     names = numbered_names(model.topics(feature_names, n_terms))
     numbers = range(len(names)) if topics is None else topics
-    columns = [check_integer(k, "a topic of topics", 0, len(names) - 1) for k in numbers]
-    if not columns:
+    places = [check_integer(k, "a topic of topics", 0, len(names) - 1) for k in numbers]
+    if not places:
         raise ValueError("topics is empty; name the topics to draw, or leave it out for all.")
     values, starts, sizes = over.prevalence, over.slices, over.sizes
     if sort:
-        columns = sorted(columns, key=lambda k: int(values[:, k].argmax()))
-    labels, room = [names[k] for k in columns], None
+        places = sorted(places, key=lambda k: int(values[:, k].argmax()))
+    labels, room = [names[k] for k in places], None
     if kind == "lines":
         figure, axes = style.axes_or_new(ax, 9.0, 3.8, title)
     else:
@@ -242,9 +242,7 @@ def topics_over_time(
     days = np.asarray(dates.date2num(edges), dtype=np.float64)
     if room is None:
         lines = []
-        for number, column in enumerate(
-            np.where(sizes[:, None] == 0, np.nan, values)[:, columns].T
-        ):
+        for number, column in enumerate(np.where(sizes[:, None] == 0, np.nan, values)[:, places].T):
             look = style.curve_look(number, points=len(column) <= _FEW_SLICES)
             middles = (days[:-1] + days[1:]) / 2
             lines += axes.plot(middles, column, linewidth=1.5, markersize=4, **look)
@@ -254,7 +252,7 @@ def topics_over_time(
     else:
         largest = {"peak": values.max(axis=0), "largest": values.max()}
         divisor = largest[share] if share in largest else values.sum(axis=1, keepdims=True)
-        shares = (values / np.maximum(divisor, np.finfo(np.float64).tiny))[:, columns].T
+        shares = (values / np.maximum(divisor, np.finfo(np.float64).tiny))[:, places].T
         shares[:, sizes == 0] = np.nan
         down = np.arange(len(labels) + 1) - 0.5
         draw_cells(axes, days, down, shares, 1.0, _MEANINGS[share], room.height)
