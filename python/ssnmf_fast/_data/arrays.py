@@ -262,8 +262,8 @@ def _read_compressed(X: Any, name: str, n_threads: int) -> tuple[Any, int]:
             _refuse(name, f"indptr must rise from 0 to the number of indices, {len(indices)}")
         _refuse(name, _outside(indices, width, "indices"))
     used = int(indptr[-1])
-    parts = (data[:used], indices[:used], indptr)
-    return _COMPRESSED[X.format](parts, shape=X.shape, copy=False), state
+    arrays = (data[:used], indices[:used], indptr)
+    return _COMPRESSED[X.format](arrays, shape=X.shape, copy=False), state
 
 
 def _outside(index: Array, size: int, part: str) -> str:
@@ -379,7 +379,7 @@ def list_entries(array: Array, present: Array) -> sp.csr_array:
     return with_values(sp.csr_array(present), array[present])
 
 
-def drop_entries(matrix: sp.csr_array, mask: Array) -> sp.csr_array:
-    kept = ~mask
-    indptr = np.concatenate([[0], np.cumsum(kept)])[matrix.indptr].astype(matrix.indptr.dtype)
-    return sp.csr_array((matrix.data[kept], matrix.indices[kept], indptr), shape=matrix.shape)
+def drop_entries(matrix: sp.csr_array, dropped: Array) -> sp.csr_array:
+    mask = ~dropped
+    indptr = np.concatenate([[0], np.cumsum(mask)])[matrix.indptr].astype(matrix.indptr.dtype)
+    return sp.csr_array((matrix.data[mask], matrix.indices[mask], indptr), shape=matrix.shape)

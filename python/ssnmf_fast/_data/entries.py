@@ -311,8 +311,8 @@ class DenseEntries(Entries):
 
     def sum(self, name: str, F: Array, G: Array, *parameters: Parameter) -> float:
         kernel = getattr(kernels, f"dense_{name}")
-        parts = ((block.array, *parameters, F[rows], G) for rows, block in self._blocks())
-        return sum(float(kernel(*part, self.threads)) for part in parts)
+        blocks = ((block.array, *parameters, F[rows], G) for rows, block in self._blocks())
+        return sum(float(kernel(*block, self.threads)) for block in blocks)
 
 
 @dataclass(frozen=True)

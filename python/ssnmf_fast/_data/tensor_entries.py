@@ -75,8 +75,8 @@ class SparseTensorEntries(TensorEntries):
         entries = slice(indptr[rows.start], indptr[rows.stop])
         lengths = tuple(np.delete(self.tensor.shape, self.mode))
         columns = np.ravel_multi_index(tuple(others[:, entries]), lengths)
-        parts = values[entries], columns, indptr[rows.start : rows.stop + 1] - entries.start
-        return np.asarray(sp.csr_array(parts, (rows.stop - rows.start, n_columns)).toarray())
+        csr = values[entries], columns, indptr[rows.start : rows.stop + 1] - entries.start
+        return np.asarray(sp.csr_array(csr, (rows.stop - rows.start, n_columns)).toarray())
 
     def weighted(self, w: Any, G: Any) -> Iterator[tuple[slice, Csr, Array, Array]]:
         indptr = self.unfolded()[0]
@@ -138,8 +138,8 @@ class DenseTensorEntries(TensorEntries):
 
     def sum(self, name: str, F: Array, G: Any, *parameters: Any) -> float:
         kernel = getattr(kernels, f"dense_{name}")
-        parts = (kernel(Z, *parameters, F, rows, self.threads) for Z, rows in self._blocks(G))
-        return float(sum(parts))
+        sums = (kernel(Z, *parameters, F, rows, self.threads) for Z, rows in self._blocks(G))
+        return float(sum(sums))
 
     def _blocks(self, G: RowProducts) -> Iterator[tuple[Array, Array]]:
         """Cut the unfolding into blocks of columns, with their rows of G."""

@@ -260,8 +260,8 @@ def _validated(
             yield iterate._replace(converged=False)
             if len(losses) - np.argmin([loss.sum() for loss in losses.values()]) > _PATIENCE:
                 break
-        kept = [gamma for gamma in losses if not sums or gamma in sums]
-        sums = {gamma: np.append(sums.get(gamma, []), losses[gamma]) for gamma in kept}
+        gammas = [gamma for gamma in losses if not sums or gamma in sums]
+        sums = {gamma: np.append(sums.get(gamma, []), losses[gamma]) for gamma in gammas}
     best = min(sums, key=lambda gamma: float(sums[gamma].sum()))
     gain = sums[MEANS_ONLY] - sums[best]
     return best if gain.sum() > _SURE * square(gain) ** 0.5 else MEANS_ONLY

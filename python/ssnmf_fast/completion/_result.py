@@ -267,7 +267,7 @@ def read_frame(M: Any, columns: tuple[str, str, str] | None) -> tuple[Any, Ids]:
         raise TypeError(f"columns are for a pandas DataFrame M; got {type(M).__name__}.")
     if not isinstance(columns, (tuple, list)) or not len(columns) == len({*columns}) == 3:
         raise ValueError(f"columns must be three different names; got {short(columns)}.")
-    names, parts, ids = [*M.columns], list[Array](), list[Array]()
+    names, positions, ids = [*M.columns], list[Array](), list[Array]()
     for name in columns:
         if names.count(name) != 1:
             raise ValueError(
@@ -277,12 +277,12 @@ def read_frame(M: Any, columns: tuple[str, str, str] | None) -> tuple[Any, Ids]:
         if absent.any():
             where = f"{absent.sum()} of {len(absent)} rows, first in row {absent.argmax()}"
             raise ValueError(f"{what} has no value in {where}; drop these rows (M.dropna()).")
-        if len(parts) < 2:
+        if len(positions) < 2:
             codes, uniques = pandas.factorize(M[name])
             different, places = np.unique(_as_ids(uniques, what), return_inverse=True)
             ids.append(different)
-            parts.append(places[codes])
-    return (*parts, as_array(M[columns[2]], what)), (ids[0], ids[1])
+            positions.append(places[codes])
+    return (*positions, as_array(M[columns[2]], what)), (ids[0], ids[1])
 
 
 def _labels(labels: Any) -> Array | None:
