@@ -232,7 +232,7 @@ def best(
     return min(times)
 
 
-class Fits(NamedTuple):
+class Timing(NamedTuple):
     """A function that fits k iterations, and the numbers k of a short and a long fit."""
 
     run: Callable[[int], Any]
@@ -240,7 +240,7 @@ class Fits(NamedTuple):
     many: int
 
 
-def iteration_seconds(sides: dict[str, Fits], rounds: int) -> dict[str, float]:
+def iteration_seconds(sides: dict[str, Timing], rounds: int) -> dict[str, float]:
     """Return the seconds of an iteration by side: a long fit less a short one."""
     least = {(name, k): np.inf for name, fits in sides.items() for k in (fits.few, fits.many)}
     for _ in range(rounds):

@@ -10,7 +10,7 @@ from functools import partial
 from itertools import product
 from typing import Any
 
-from common import Fits, iteration_seconds
+from common import Timing, iteration_seconds
 from records import Options, markdown, say
 from scale import plain_fit, skewed
 
@@ -25,7 +25,7 @@ def rows(sizes: Any, ranks: list[int], threads: list[int]) -> list[list[str]]:
         X = skewed(n, m, per_row, float)
         count = max(3, 4_000_000 // X.nnz)
         for loss, rank in product(LOSSES, ranks):
-            runs = {n: Fits(partial(plain_fit, X, rank, loss, n), 0, count) for n in threads}
+            runs = {n: Timing(partial(plain_fit, X, rank, loss, n), 0, count) for n in threads}
             times = list(iteration_seconds(runs, rounds=3).values())
             say(f"{X.nnz} nonzeros, {loss}, rank {rank}: {times[0] * 1e3:.1f} ms")
             faster = [f"{times[0] / other:.2f}" for other in times[1:]]

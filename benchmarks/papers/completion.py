@@ -150,7 +150,7 @@ def measure(
     return best | {"seconds": round((perf_counter() - begin) / len(choices), 4)}
 
 
-class Results:
+class Outcome:
     """Errors and seconds of an experiment as arrays: matrices x nonzero rates x zero rates."""
 
     def __init__(self, records: list[Record]) -> None:
@@ -184,7 +184,7 @@ def share(wins: Array, known: Array) -> str:
     return f"{won} of {count} ({100 * won / count:.0f} %)" if count else "-"
 
 
-def shares(results: Results, rival: str) -> str:
+def shares(results: Outcome, rival: str) -> str:
     header = ["cells", f"structured-sirls / {rival}: mean ratio < 1", "median ratio < 1"]
     header += ["structured-sirls / c=0: median < 1", "auto: median error below both"]
     pairs = [(rival, np.mean), (rival, np.median), (WITHOUT, np.median)]
@@ -200,7 +200,7 @@ def shares(results: Results, rival: str) -> str:
     return markdown(header, rows)
 
 
-def medians(results: Results, kind: str = "error") -> str:
+def medians(results: Outcome, kind: str = "error") -> str:
     rows = []
     for method in results.methods:
         row = [method]
@@ -215,7 +215,7 @@ def medians(results: Results, kind: str = "error") -> str:
 def report(records: list[Record], options: Options) -> str:
     parts = []
     for name, own in grouped(records, "figure").items():
-        results, experiment = Results(own), experiment_of(name, options)
+        results, experiment = Outcome(own), experiment_of(name, options)
         title = f"Figure {name}: {experiment.size} x {experiment.size}, rank {experiment.rank}"
         title += "" if experiment.knows_rank else " (not given)"
         title += f", noise {experiment.noise:g}" if experiment.noise else ""
@@ -232,7 +232,7 @@ def report(records: list[Record], options: Options) -> str:
 
 def draw(records: list[Record], stem: Path) -> None:
     for name, own in grouped(records, "figure").items():
-        results, experiment = Results(own), EXPERIMENTS[name]
+        results, experiment = Outcome(own), EXPERIMENTS[name]
         rivals = ((STRUCTURED, experiment.rival), (AUTO, STRUCTURED))
         pairs = [pair for pair in rivals if set(pair) <= set(results.methods)]
         columns = max(len(results.methods), 2 * len(pairs))
@@ -257,7 +257,7 @@ def draw(records: list[Record], stem: Path) -> None:
 
 
 def draw_map(
-    axes: Any, results: Results, grid: Array, kind: str, title: str, limits: tuple[float, float]
+    axes: Any, results: Outcome, grid: Array, kind: str, title: str, limits: tuple[float, float]
 ) -> None:
     """Draw a map with logarithmic colors, or with white below 1 and black from 1 on ("binned")."""
     from matplotlib import colormaps
@@ -282,7 +282,7 @@ def draw_map(
         axes.figure.colorbar(cells, ax=axes, label=label)
 
 
-def draw_border(place: Any, experiment: Experiment, results: Results) -> None:
+def draw_border(place: Any, experiment: Experiment, results: Outcome) -> None:
     n, r = experiment.size, experiment.rank
     some = range(min(3, len(results.numbers)))
     nonzeros = np.mean([np.mean(true_matrix(n, r, number) != 0) for number in some])

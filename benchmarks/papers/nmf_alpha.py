@@ -37,7 +37,7 @@ from nmf_alpha_methods import (
     RAW,
     WEIGHTS,
     Case,
-    Data,
+    Dataset,
     common_arguments,
     judge,
     possible,
@@ -76,7 +76,7 @@ OPTIONS = {
 QUICK = {"splits": 1, "ranks": [3], "rates": [0.5], "updates": 10}
 
 
-def mnist() -> Data:
+def mnist() -> Dataset:
     parts = []
     for name in ("mnist_train.npz", "mnist_t10k.npz"):
         with np.load(data_file(name)) as file:
@@ -84,10 +84,10 @@ def mnist() -> Data:
         chosen = np.isin(labels, (4, 9))
         flat = images[chosen].reshape(int(chosen.sum()), -1) / 255.0
         parts += [sp.csr_matrix(flat), (labels[chosen] == 9).astype(int)]
-    return Data("mnist", *parts)
+    return Dataset("mnist", *parts)
 
 
-def news(name: str = "news", clean: Callable[[str], str] = strip) -> Data:
+def news(name: str = "news", clean: Callable[[str], str] = strip) -> Dataset:
     """Return the twenty groups (11314 + 7532 posts, TF-IDF of 6000 terms)."""
     records = read_lines(NEWSGROUPS)
     names = sorted({record["label"] for record in records})
@@ -99,10 +99,10 @@ def news(name: str = "news", clean: Callable[[str], str] = strip) -> Data:
         chosen = [record for record in records if record["split"] == part]
         parts.append(sp.csr_matrix(convert([clean(r["text"]) for r in chosen])))
         parts.append(np.array([names.index(record["label"]) for record in chosen]))
-    return Data(name, *parts)
+    return Dataset(name, *parts)
 
 
-def aviation() -> Data:
+def aviation() -> Dataset:
     """Return the safety reports (21519 + 7077, presence of 500 words, 22 labels)."""
     with np.load(data_file("aviation_tmc2007_500.npz")) as file:
         words = np.ones(len(file["indices"]))
@@ -111,10 +111,10 @@ def aviation() -> Data:
         Y = file["labels"].astype(int)
     order = np.random.default_rng(2007).permutation(shape[0])
     test, rest = order[:AVIATION_TEST], order[AVIATION_TEST:]
-    return Data("aviation", X[rest], Y[rest], X[test], Y[test])
+    return Dataset("aviation", X[rest], Y[rest], X[test], Y[test])
 
 
-def made_up(name: str, n: int = 240, side: int = 8, seed: int = 0) -> Data:
+def made_up(name: str, n: int = 240, side: int = 8, seed: int = 0) -> Dataset:
     """Return small random data of the same kind: classes, many classes or several labels."""
     rng = np.random.default_rng(seed)
     kinds = {"mnist": 2, "aviation": 3}.get(name, 4)
@@ -127,15 +127,15 @@ def made_up(name: str, n: int = 240, side: int = 8, seed: int = 0) -> Data:
         means = profiles[y]
     X = sp.csr_matrix(rng.poisson(means + 0.3).astype(float))
     cut = 2 * n // 3
-    return Data(name, X[:cut], y[:cut], X[cut:], y[cut:])
+    return Dataset(name, X[:cut], y[:cut], X[cut:], y[cut:])
 
 
-DATA: dict[str, Callable[[], Data]] = {"mnist": mnist, "news": news, "aviation": aviation}
+DATA: dict[str, Callable[[], Dataset]] = {"mnist": mnist, "news": news, "aviation": aviation}
 DATA["whole"] = lambda: news("whole", str)
 
 
 @cache
-def data_of(name: str, quick: bool) -> Data:
+def data_of(name: str, quick: bool) -> Dataset:
     return made_up(name) if quick else DATA[name]()
 
 

@@ -52,7 +52,7 @@ Candidate = tuple[float, Features]  # weight (or number of the start), features
 
 
 @dataclass(frozen=True, eq=False)
-class Data:
+class Dataset:
     """A task: rows to train and validate on, and test rows that are the same in every split."""
 
     name: str
@@ -70,7 +70,7 @@ class Data:
 class Case:
     """One split at one rate of labels: what a method may see, and what judges it."""
 
-    data: Data
+    data: Dataset
     seed: int  # number of the split
     rate: float
     updates: int
@@ -165,7 +165,7 @@ def margin(case: Case, rank: int, method: str = ALPHA) -> Iterator[Candidate]:
 
 
 @lru_cache(maxsize=2 * len(WEIGHTS[ALPHA]))
-def plain_model(data: Data, split: int, rank: int, updates: int, start: int) -> sf.NMF:
+def plain_model(data: Dataset, split: int, rank: int, updates: int, start: int) -> sf.NMF:
     case = Case(data, split, 1.0, updates)
     arguments = common_arguments(case, rank, start)
     return sf.NMF(loss="kullback-leibler", **arguments).fit(case.X)
@@ -228,14 +228,14 @@ def possible(method: str, name: str, several: bool) -> bool:
     return name == "mnist" if method == MANY else method != CONSTRAINED or not several
 
 
-def score_of(data: Data, truth: Array, predicted: Array) -> float:
+def score_of(data: Dataset, truth: Array, predicted: Array) -> float:
     if not data.multilabel:
         return float((truth == predicted).mean())
     kinds = ("macro", "micro")
     return float(np.mean([f1_score(truth, predicted, average=k, zero_division=0) for k in kinds]))
 
 
-def classifier(data: Data, penalty: float, is_raw: bool) -> Any:
+def classifier(data: Dataset, penalty: float, is_raw: bool) -> Any:
     machine = LinearSVC(C=penalty, dual="auto" if is_raw else False, tol=1e-3, random_state=0)
     return OneVsRestClassifier(machine) if data.multilabel else machine
 

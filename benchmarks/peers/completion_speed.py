@@ -33,7 +33,7 @@ from sklearn.utils.extmath import randomized_svd
 
 import ssnmf_fast as sf
 from ssnmf_fast._backend import dispatch
-from ssnmf_fast.completion import StructuredSIRLS, _complete, _irls
+from ssnmf_fast.completion import StructuredSIRLS, _complete, _irls, _problem
 
 sys.path.append(str(Path(__file__).resolve().parents[2] / "tests" / "completion"))
 import dense_completion
@@ -66,7 +66,7 @@ def error(found: Array, M: Array, X: Array) -> float:
     return float(np.linalg.norm((found - M)[missing]) / np.linalg.norm(M[missing]))
 
 
-def schedule(name: str, observations: _irls.Observations) -> _irls.Schedule:
+def schedule(name: str, observations: _problem.Observations) -> _irls.Schedule:
     if name == "sirls":
         return _irls.sirls(observations, RANK)
     floor = (1e-3 * observations.root_mean_square) ** 2
@@ -75,7 +75,7 @@ def schedule(name: str, observations: _irls.Observations) -> _irls.Schedule:
 
 def reference(name: str, M: Array, X: Array, count: int) -> Record:
     """Run the dense NumPy iterates; its error shows that both do the same."""
-    observations = _irls.Observations.of(_complete.read_observed(X, None, None, 1), 0.0, 1)
+    observations = _problem.Observations.of(_complete.read_observed(X, None, None, 1), 0.0, 1)
     observed = ~np.isnan(X)
     scaled = np.where(observed, X, 0.0) / observations.scale
     begin = perf_counter()

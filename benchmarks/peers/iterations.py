@@ -31,7 +31,7 @@ from common import (
     D,
     F,
     Factors,
-    Fits,
+    Timing,
     blas_threads,
     iteration_seconds,
     load_average,
@@ -68,8 +68,8 @@ class Case(NamedTuple):
     peer: str
     rank: int
     target: int | None
-    ours: Fits
-    theirs: Fits
+    ours: Timing
+    theirs: Timing
     agreement: Callable[[], float] | None = None
 
 
@@ -116,7 +116,10 @@ def ssnmf_cases(X: Any, Y: Any, options: Options) -> list[Case]:
             return distance(ours(3).S, theirs(3).S.T)
 
         name = f"({LOSS_NAMES[x_loss]},{LOSS_NAMES[y_loss]})" if y_loss else "NMF " + x_loss
-        sides = Fits(ours, 0, options.iterations), Fits(theirs, 1, 1 + options.peer_iterations)
+        sides = (
+            Timing(ours, 0, options.iterations),
+            Timing(theirs, 1, 1 + options.peer_iterations),
+        )
         return Case(name, "ssnmf", rank, target, *sides, agreement)
 
     return [case(*model) for model in SSNMF_MODELS]
@@ -127,7 +130,7 @@ def sklearn_cases(X: Any, Y: Any, options: Options) -> list[Case]:
         ours = our_run(X, Y, (loss, None), rank, options)
         theirs = sklearn_runner(X, start(X, CLASSES, rank)[:2], loss, "mu")
         many = 1 + options.peer_iterations * (1 if loss == D else 5)
-        sides = Fits(ours, 0, options.iterations), Fits(theirs, 1, many)
+        sides = Timing(ours, 0, options.iterations), Timing(theirs, 1, many)
         return Case("NMF " + loss, "scikit-learn MU", rank, SKLEARN_TARGETS[loss], *sides)
 
     return [case(loss, rank) for loss in (D, F) for rank in (13, 50)]
@@ -166,7 +169,10 @@ def tsnmf_cases(X: Any, Y: Any, options: Options) -> list[Case]:
         return distance(ours(3, "mu", (first, given[1])).components_, theirs(3)[0].components_)
 
     def case(solver: str, tol: float, target: int | None) -> Case:
-        sides = Fits(lambda k: ours(k, solver), 5, 55), Fits(lambda k: theirs(k, tol), 5, 55)
+        sides = (
+            Timing(lambda k: ours(k, solver), 5, 55),
+            Timing(lambda k: theirs(k, tol), 5, 55),
+        )
         peer = "tsnmf with tol" if tol else "tsnmf"
         checked = agreement if solver == "mu" and not tol else None
         return Case(f"TS-NMF {solver}", peer, rank, target, *sides, checked)

@@ -24,7 +24,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from common import Array, Clock, Fits, iteration_seconds, seconds
+from common import Array, Clock, Timing, iteration_seconds, seconds
 from records import Options, Question, Record, say, tabulate
 from run import command
 
@@ -191,7 +191,7 @@ def measure_here(peer: str, case: str, options: Options) -> Record:
     # As many sweeps as a few seconds allow, but the time of one is known only with set-up.
     more = int(np.clip(5 / max(first, 0.01), 2, 40))
     losses: list[float] = []
-    fits = Fits(lambda sweeps: losses.append(run(sweeps)), 1, 1 + more)
+    fits = Timing(lambda sweeps: losses.append(run(sweeps)), 1, 1 + more)
     took = iteration_seconds({peer: fits}, options.rounds)[peer]
     memory = clock.peak - clock.before
     return {"seconds": took, "setup": first, "memory": memory, "loss": losses[-1]}

@@ -102,17 +102,17 @@ class RankChoice:
         cls, ranks: tuple[int, ...], scores: Array, criterion: str, rule: str, **others: Any
     ) -> RankChoice:
         """Return the choice of a rule."""
-        made = cls(ranks[0], ranks, scores, criterion, rule, **others)
-        losses, place = made._losses, made._best
+        choice = cls(ranks[0], ranks, scores, criterion, rule, **others)
+        losses, place = choice._losses, choice._best
         if rule == "near-best":
-            tolerance = _TOLERANCE.get(criterion, np.nan_to_num(made.standard_errors[place]))
+            tolerance = _TOLERANCE.get(criterion, np.nan_to_num(choice.standard_errors[place]))
             if criterion == "stability":  # a rank fails by a single component that starts miss
-                spread = np.sqrt(np.mean(made.measures["spread"] ** 2))
-                losses = -made.measures.get("weakest", scores)[:, 0]
+                spread = np.sqrt(np.mean(choice.measures["spread"] ** 2))
+                losses = -choice.measures.get("weakest", scores)[:, 0]
                 tolerance = max(tolerance, spread) * max(-losses.min(), 0)
             near = losses <= losses.min() + tolerance
             place = np.flatnonzero(near)[-1 if criterion in _TOLERANCE else 0]
-        return replace(made, rank=ranks[place])
+        return replace(choice, rank=ranks[place])
 
     def __repr__(self) -> str:
         if self.criterion == "words":
@@ -280,11 +280,11 @@ class Fold:
         sums = A.sum(axis=1, dtype=np.float64)
         A = (A / np.maximum(sums, 1e-300)[:, None]).astype(S.dtype)
         S = (S * sums).astype(S.dtype)
-        tried = self._neighbors()
+        candidates = self._neighbors()
         if rank == 1:  # the reference, with the best smoothing
-            tried = [(self._alpha, self._beta * _STEP**power) for power in range(-2, 9)]
-        found = self._scores(S, A, tried, threads)
-        degrees, scores = max(found, key=lambda one: float(one[1].mean()))
+            candidates = [(self._alpha, self._beta * _STEP**power) for power in range(-2, 9)]
+        pairs = self._scores(S, A, candidates, threads)
+        degrees, scores = max(pairs, key=lambda pair: float(pair[1].mean()))
         if rank > 1:
             self._alpha, self._beta = degrees
         return scores
@@ -364,13 +364,13 @@ def choose_by_words(
     gains: list[float] = []
     errors: list[float] = []
     with verbose_progress(verbose, sum(tried), "choose_rank", "gain", "topic") as progress:
-        for number, (rank, seed) in enumerate(zip(tried, seeds, strict=True)):
-            pairs = zip(folds, seed, strict=True)
-            tasks = [partial(fold.log_probabilities, rank, one) for fold, one in pairs]
+        for number, (rank, own_seeds) in enumerate(zip(tried, seeds, strict=True)):
+            pairs = zip(folds, own_seeds, strict=True)
+            tasks = [partial(fold.log_probabilities, rank, seed) for fold, seed in pairs]
             scores = list(run_side_by_side(tasks, jobs, threads))
             first = first or scores
             better = np.concatenate([a - b for a, b in zip(scores, first, strict=True)])
-            means.append([float(one.mean()) for one in scores])
+            means.append([float(values.mean()) for values in scores])
             gains.append(float(better.mean()))
             errors.append(float(better.std() / np.sqrt(len(better))))
             if progress is not None:
@@ -379,11 +379,11 @@ def choose_by_words(
             if number - best >= _PATIENCE and gains[-1] < (1 - _LOST) * gains[best]:
                 break
     values = np.array(means)
-    parts: dict[str, Any] = {"measures": {"perplexity": np.exp(-values)}}
-    rank, parts["low"], parts["high"] = by_gains(tried, np.array(gains), np.array(errors))
+    facts: dict[str, Any] = {"measures": {"perplexity": np.exp(-values)}}
+    rank, facts["low"], facts["high"] = by_gains(tried, np.array(gains), np.array(errors))
     if stability and rank > 1:
-        parts["recurring"] = _recurring(B, rank, rng, jobs * threads)
-    return RankChoice(rank, tuple(tried[: len(values)]), values, "words", "words", **parts)
+        facts["recurring"] = _recurring(B, rank, rng, jobs * threads)
+    return RankChoice(rank, tuple(tried[: len(values)]), values, "words", "words", **facts)
 
 
 def by_gains(ranks: Sequence[int], gains: Array, errors: Array) -> tuple[int, int, int]:

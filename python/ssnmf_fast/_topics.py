@@ -103,8 +103,8 @@ class Topics(tuple[Topic, ...]):
     @overload
     def __getitem__(self, index: slice) -> Topics: ...
     def __getitem__(self, index: SupportsIndex | slice) -> Topic | Topics:
-        found = super().__getitem__(index)
-        return found if isinstance(found, Topic) else Topics(found)
+        items = super().__getitem__(index)
+        return items if isinstance(items, Topic) else Topics(items)
 
     def __repr__(self) -> str:
         return "\n".join(map(str, self))
@@ -227,8 +227,8 @@ def class_means(shares: Array, indicators: Matrix, weight: Array | None = None) 
 def names_of(feature_names: Any, n_features: int, model: Any = None) -> list[str]:
     """Return one name for each feature: as given, of the fit of a model, or "x0", "x1", ..."""
     seen = getattr(model, "feature_names_in_", None)
-    known = feature_names, getattr(model, "feature_names", None), seen
-    if (feature_names := next((each for each in known if each is not None), None)) is None:
+    choices = feature_names, getattr(model, "feature_names", None), seen
+    if (feature_names := next((names for names in choices if names is not None), None)) is None:
         return [f"x{i}" for i in range(n_features)]
     if isinstance(feature_names, Mapping):  # such as `vocabulary_`, in no order of the columns
         got = f"got {type(feature_names).__name__}. Give vectorizer.get_feature_names_out()"
@@ -258,15 +258,15 @@ def arrays_for_pyldavis(
 ) -> dict[str, Any]:
     """Return arguments of ``pyLDAvis.prepare`` for documents (n, m) that have words and topics."""
     blocks = X.blocks() if isinstance(X, CsrFile) else [(slice(len(shares)), X)]
-    kept, lengths, frequency = [], [], np.zeros(A.shape[1])
+    masks, lengths, frequency = [], [], np.zeros(A.shape[1])
     for rows, block in blocks:
         values = block if sp.issparse(block) else np.nan_to_num(block)
         words = np.asarray(values.sum(axis=1, dtype=np.float64)).ravel()
-        some = (words > 0) & shares[rows].any(axis=1)
-        frequency += some.astype(np.float64) @ values
-        kept.append(some)
-        lengths.append(words[some])
-    documents = np.concatenate(kept)
+        mask = (words > 0) & shares[rows].any(axis=1)
+        frequency += mask.astype(np.float64) @ values
+        masks.append(mask)
+        lengths.append(words[mask])
+    documents = np.concatenate(masks)
     if not documents.any():
         raise ValueError("No topic explains any document of X. Give documents with known words.")
     parts = (divide_by_sums(values) for values in (A, shares[documents]))

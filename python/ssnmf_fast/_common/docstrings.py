@@ -23,10 +23,10 @@ def complete(
     sources = [doc, *filter(None, shared)]
     sections = _sections(doc)
     for section, names in (("Parameters", arguments), ("Attributes", attributes)):
-        found = [entries_of(source, section) for source in sources]
-        of_names = [next((part[n] for part in found if n in part), "") for n in names]
+        entries_by_source = [entries_of(source, section) for source in sources]
+        of_names = [next((part[n] for part in entries_by_source if n in part), "") for n in names]
         # Attributes of the class itself come first, in their order; parameters as in the signature.
-        ahead = found[0].values() if section == "Attributes" else ()
+        ahead = entries_by_source[0].values() if section == "Attributes" else ()
         entries = dict.fromkeys(entry for entry in (*ahead, *of_names) if entry)
         if entries:
             sections[section] = "\n".join(entries)
@@ -59,8 +59,8 @@ def _sections(doc: str) -> dict[str, str]:
 
 def entries_of(doc: str, section: str) -> dict[str, str]:
     """Return the entries of a section by the names that they document."""
-    found = {}
+    entries = {}
     for entry in re.split(_ENTRY, _sections(doc).get(section, "")):
         names = entry.partition("\n")[0].partition(" :")[0]
-        found.update(dict.fromkeys(re.findall(r"\w+", names), entry))
-    return found
+        entries.update(dict.fromkeys(re.findall(r"\w+", names), entry))
+    return entries

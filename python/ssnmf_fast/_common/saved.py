@@ -45,16 +45,16 @@ class NpzReader:
         file.seek(0)
         with _reading():
             self._archive = np.load(file, allow_pickle=False)
-            self._names = [one.removesuffix(".npy") for one in self._archive.zip.namelist()]
+            self._names = [name.removesuffix(".npy") for name in self._archive.zip.namelist()]
 
     def header(self) -> Any:
         return json.loads(self.pop(HEADER).tobytes().decode())
 
     def arrays(self, names: Collection[str]) -> dict[str, Array]:
         """Return the existing arrays among `names`; refuse others."""
-        found = {name: self.pop(name) for name in names if name in self}
+        arrays = {name: self.pop(name) for name in names if name in self}
         self.refuse_others()
-        return found
+        return arrays
 
     def refuse_others(self) -> None:
         if self._names:
@@ -90,19 +90,19 @@ def _reading() -> Iterator[None]:
 
 def as_declared(value: object, kind: Any, name: str) -> Any:
     """Convert a value to an annotated type, or raise a ValueError that names the difference."""
-    origin, parts = get_origin(kind), get_args(kind)
+    origin, arguments = get_origin(kind), get_args(kind)
     if kind is Any:
         return value
     named = getattr(origin or kind, "__value__", None)  # by a `type` statement, as NDArray may be
     if named is not None:
-        return as_declared(value, named[parts] if parts else named, name)
+        return as_declared(value, named[arguments] if arguments else named, name)
     if origin is Annotated:
-        return as_declared(value, parts[1], name)
+        return as_declared(value, arguments[1], name)
     if origin in (Union, types.UnionType):
         errors = []
-        for part in parts:
+        for argument in arguments:
             try:
-                return as_declared(value, part, name)
+                return as_declared(value, argument, name)
             except ValueError as error:
                 errors.append(error)
         raise errors[0]
@@ -112,7 +112,7 @@ def as_declared(value: object, kind: Any, name: str) -> Any:
         if isinstance(value, list) and len(value) <= len(names):  # of the first fields
             value = dict(zip(names, value, strict=False))
         make: Any = kind
-        entries = _entries(value, {one: hints[one] for one in names}, needed, name)
+        entries = _entries(value, {field: hints[field] for field in names}, needed, name)
         try:
             return make(**entries)
         except TypeError as error:  # a field is missing
@@ -122,19 +122,19 @@ def as_declared(value: object, kind: Any, name: str) -> Any:
     plain: Any = origin or kind
     if plain is np.ndarray and isinstance(value, list):
         return np.array(value, dtype=np.float64)
-    given: Any = {tuple: list, float: (float, int), None: type(None)}.get(plain, plain)
-    if not isinstance(value, given) or (given in ((float, int), int) and isinstance(value, bool)):
-        wanted = {list: "a list", dict: "a mapping", None: "null"}.get(plain, plain.__name__)
-        raise ValueError(f"{name} is {value!r:.50}; expected {wanted}")
-    if plain in (dict, Mapping) and parts:
-        return {key: as_declared(one, parts[1], f"{name}[{key!r}]") for key, one in value.items()}
-    if plain in (list, tuple) and parts:
-        single = plain is list or parts[-1] is Ellipsis
-        if not single and len(parts) != len(value):
-            raise ValueError(f"{name} has {len(value)} values; expected {len(parts)}")
-        kinds = [parts[0]] * len(value) if single else parts
-        found = zip(value, kinds, range(len(value)), strict=True)
-        return plain(as_declared(one, part, f"{name}[{k}]") for one, part, k in found)
+    form: Any = {tuple: list, float: (float, int), None: type(None)}.get(plain, plain)
+    if not isinstance(value, form) or (form in ((float, int), int) and isinstance(value, bool)):
+        expected = {list: "a list", dict: "a mapping", None: "null"}.get(plain, plain.__name__)
+        raise ValueError(f"{name} is {value!r:.50}; expected {expected}")
+    if plain in (dict, Mapping) and arguments:
+        return {key: as_declared(v, arguments[1], f"{name}[{key!r}]") for key, v in value.items()}
+    if plain in (list, tuple) and arguments:
+        single = plain is list or arguments[-1] is Ellipsis
+        if not single and len(arguments) != len(value):
+            raise ValueError(f"{name} has {len(value)} values; expected {len(arguments)}")
+        kinds = [arguments[0]] * len(value) if single else arguments
+        triples = zip(value, kinds, range(len(value)), strict=True)
+        return plain(as_declared(v, argument, f"{name}[{k}]") for v, argument, k in triples)
     return value
 
 
@@ -144,7 +144,7 @@ def _entries(value: object, kinds: dict[str, Any], needed: frozenset[str], name:
     strange, missing = value.keys() - kinds.keys(), needed - value.keys()
     if strange or missing:
         raise ValueError(f"{name} lacks {sorted(missing)}, or has the unknown {sorted(strange)}")
-    return {key: as_declared(one, kinds[key], f"{name}[{key!r}]") for key, one in value.items()}
+    return {key: as_declared(v, kinds[key], f"{name}[{key!r}]") for key, v in value.items()}
 
 
 @dataclass(frozen=True)
@@ -194,8 +194,8 @@ class Saved:
                     raise ValueError(f"{name} of shape {value.shape} does not match other arrays")
         low, indexed, axis = self.values.partition("<")
         whole = indexed or self.values == "counts"
-        wanted = "i" if whole else {"text": "U", "times": "M", "real": "f"}.get(self.values)
-        if wanted and (value.dtype.kind != wanted or (wanted == "M" and np.isnat(value).any())):
+        letter = "i" if whole else {"text": "U", "times": "M", "real": "f"}.get(self.values)
+        if letter and (value.dtype.kind != letter or (letter == "M" and np.isnat(value).any())):
             raise ValueError(f"{name} does not hold {'integers' if whole else self.values}")
         if whole and value.size:
             least, end = int(low) if indexed and low else 0, sizes.get(axis, math.inf)
@@ -219,9 +219,9 @@ class SavedModels(Saved):
     """A list of fitted estimators that can be saved, or None in place of one."""
 
     def check(self, name: str, value: Any, sizes: dict[str, int]) -> None:
-        if not isinstance(value, list) or all(one is None for one in value):
+        if not isinstance(value, list) or all(model is None for model in value):
             raise ValueError(f"{name} is not a list of estimators")
-        if len({one.n_features_in_ for one in value if one is not None}) > 1:
+        if len({model.n_features_in_ for model in value if model is not None}) > 1:
             raise ValueError(f"{name} have different numbers of features")
 
 
@@ -253,7 +253,7 @@ def check_parts(values: dict[str, Any], table: Table) -> None:
     dictionary = next((name for name in _DICTIONARIES if name in table), None)
     if dictionary is None:
         return
-    found = values[dictionary]
-    matrices = found if isinstance(found, list) else [found]
+    factors = values[dictionary]
+    matrices = factors if isinstance(factors, list) else [factors]
     if not matrices or not all(math.prod(matrix.shape) for matrix in matrices):
         raise ValueError("the dictionary is empty")

@@ -15,9 +15,9 @@ def nfc(value: object) -> Any:
     return unicodedata.normalize("NFC", value) if isinstance(value, str) else value
 
 
-def as_first_given(names: Iterable[Any], known: Iterable[Any] = ()) -> dict[Any, Any]:
-    """Return for each name the first of `known` and `names` that is equal in form NFC."""
-    first: dict[Any, Any] = {nfc(name): name for name in reversed(list(known))}
+def as_first_given(names: Iterable[Any], earlier: Iterable[Any] = ()) -> dict[Any, Any]:
+    """Return for each name the first of `earlier` and `names` that is equal in form NFC."""
+    first: dict[Any, Any] = {nfc(name): name for name in reversed(list(earlier))}
     return {name: first.setdefault(nfc(name), name) for name in names}
 
 

@@ -90,7 +90,7 @@ def as_array(
         if not frame:
             raise
         pairs = zip(values.columns, array.T, strict=True)
-        wrong = [one for one, column in pairs if not _are_numbers(column)]
+        wrong = [label for label, column in pairs if not _are_numbers(column)]
         raise TypeError(
             f"{name} has columns that are not numbers: {listed(wrong)} "
             f"({str(error).partition(', not')[0]}). {_CONVERT}, encode others with scikit-learn's "
@@ -124,25 +124,26 @@ def is_missing(value: object) -> bool:
 
 def _numbers_of(objects: Array, name: str) -> Array:
     """Return objects that are numbers, or missing, as an array of numbers."""
-    listed = objects.ravel().tolist()
+    values = objects.ravel().tolist()
     with suppress(TypeError, ValueError, OverflowError):
-        array = np.array(listed)
-        if array.dtype == object and not any(isinstance(one, (str, bytes)) for one in listed):
+        array = np.array(values)
+        if array.dtype == object and not any(isinstance(value, (str, bytes)) for value in values):
             array = array.astype(np.float64)  # with None as NaN
         if array.dtype.kind in "biuf" and array.size == objects.size:
             return array.reshape(objects.shape)
     array = np.empty(objects.size)
-    for k, one in enumerate(listed):
+    for k, value in enumerate(values):
         try:
-            if isinstance(one, (str, bytes)):
+            if isinstance(value, (str, bytes)):
                 way = "it is text, which scikit-learn's TfidfVectorizer makes numeric"
-                raise TypeError(f"it is text. {_CONVERT}" if set(str(one)) <= _OF_NUMBERS else way)
-            array[k] = np.nan if is_missing(one) else float(one)
+                digits = set(str(value)) <= _OF_NUMBERS
+                raise TypeError(f"it is text. {_CONVERT}" if digits else way)
+            array[k] = np.nan if is_missing(value) else float(value)
         except OverflowError:  # an int beyond the range
             array[k] = np.inf
         except (TypeError, ValueError) as error:
             place = ", ".join(map(str, np.unravel_index(k, objects.shape)))
-            why = f"{name}[{place}] is {short(one)}, not a number: {error}"
+            why = f"{name}[{place}] is {short(value)}, not a number: {error}"
             raise TypeError(f"{why}. Give numbers, with NaN where one is missing.") from error
     return array.reshape(objects.shape)
 
@@ -191,9 +192,9 @@ def check_dtype(dtype: npt.DTypeLike | None, otherwise: npt.DTypeLike | None = N
     """Return the dtype to work in from an argument; `otherwise` if it is None."""
     if dtype is None:
         return otherwise
-    for known in map(np.dtype, ("float32", "float64")):
-        if dtype is known.type or (isinstance(dtype, (str, np.dtype)) and dtype == known.name):
-            return known
+    for kind in map(np.dtype, ("float32", "float64")):
+        if dtype is kind.type or (isinstance(dtype, (str, np.dtype)) and dtype == kind.name):
+            return kind
     wrong = ValueError if isinstance(dtype, (str, type, np.dtype)) else TypeError
     raise wrong(f"dtype must be None, 'float32' or 'float64'; got {short(dtype)}.")
 
@@ -261,8 +262,8 @@ def _read_compressed(X: Any, name: str, n_threads: int) -> tuple[Any, int]:
             _refuse(name, f"indptr must rise from 0 to the number of indices, {len(indices)}")
         _refuse(name, _outside(indices, width, "indices"))
     used = int(indptr[-1])
-    parts = (data[:used], indices[:used], indptr)
-    return _COMPRESSED[X.format](parts, shape=X.shape, copy=False), state
+    arrays = (data[:used], indices[:used], indptr)
+    return _COMPRESSED[X.format](arrays, shape=X.shape, copy=False), state
 
 
 def _outside(index: Array, size: int, part: str) -> str:
@@ -356,8 +357,8 @@ def sample(Z: Any, pattern: sp.csr_array) -> sp.csr_array:
     """Return the values of Z, sparse or dense, at the stored entries of a pattern."""
     if sp.issparse(Z) and not Z.has_sorted_indices:
         Z = Z.sorted_indices()  # SciPy would search through the rows
-    found = Z[entry_rows(pattern.indptr), pattern.indices]
-    values = found.toarray() if sp.issparse(found) else np.asarray(found)  # sparse where empty
+    values = Z[entry_rows(pattern.indptr), pattern.indices]
+    values = values.toarray() if sp.issparse(values) else np.asarray(values)  # sparse where empty
     return with_values(pattern, values.ravel())
 
 
@@ -378,7 +379,7 @@ def list_entries(array: Array, present: Array) -> sp.csr_array:
     return with_values(sp.csr_array(present), array[present])
 
 
-def drop_entries(matrix: sp.csr_array, left_out: Array) -> sp.csr_array:
-    kept = ~left_out
-    indptr = np.concatenate([[0], np.cumsum(kept)])[matrix.indptr].astype(matrix.indptr.dtype)
-    return sp.csr_array((matrix.data[kept], matrix.indices[kept], indptr), shape=matrix.shape)
+def drop_entries(matrix: sp.csr_array, dropped: Array) -> sp.csr_array:
+    mask = ~dropped
+    indptr = np.concatenate([[0], np.cumsum(mask)])[matrix.indptr].astype(matrix.indptr.dtype)
+    return sp.csr_array((matrix.data[mask], matrix.indices[mask], indptr), shape=matrix.shape)

@@ -33,8 +33,8 @@ _NEVER_TOO_MUCH = 1 << 28  # bytes; less is not compared with the available memo
 
 def check_option(value: object, name: str, options: Sequence[str]) -> str:
     if not isinstance(value, str) or value not in options:
-        listed = ", ".join(map(repr, options))
-        raise ValueError(f"{name} must be one of {listed}; got {short(value)}.")
+        names = ", ".join(map(repr, options))
+        raise ValueError(f"{name} must be one of {names}; got {short(value)}.")
     return value
 
 
@@ -156,8 +156,8 @@ def available_memory() -> int | None:
         most, used, stat = (Path(f"/sys/fs/cgroup/{group}.{name}") for name in (*names, "stat"))
         with suppress(OSError, KeyError, ValueError):  # a group without a limit has "max"
             free.append(int(most.read_text()) - int(used.read_text()))
-            parts = dict(line.split() for line in stat.read_text().splitlines())
-            free[-1] += int(parts[cached])
+            counts = dict(line.split() for line in stat.read_text().splitlines())
+            free[-1] += int(counts[cached])
     return min(free, default=None)
 
 
@@ -337,7 +337,7 @@ def labels_of(table: Any) -> Labels:
 def by_name(X: Any, own: Labels | None = None, /, **tables: Any) -> dict[str, Any]:
     """Return tables with rows and columns in the order of the labels of X, if both have names."""
     labels = labels_of(X) if own is None else own
-    for name, table in tables.items() if any(each is not None for each in labels) else ():
+    for name, table in tables.items() if any(side is not None for side in labels) else ():
         sides = [None if side is None else labels[side] for side in _SIDES.get(name, ())]
         if name == "init" and isinstance(table, (tuple, list)) and len(table) > 1:
             tables[name] = (*by_name(X, labels, S=table[0], A=table[1]).values(), *table[2:])
@@ -353,35 +353,35 @@ def by_name(X: Any, own: Labels | None = None, /, **tables: Any) -> dict[str, An
 
 def in_order(table: Any, labels: Sequence[Any], name: str, of: str = "X") -> Any:
     """Return a table with rows and columns in the order of `labels`, if it has names itself."""
-    for axis, (wanted, own) in enumerate(zip(labels, labels_of(table), strict=False)):
-        if (order := order_of(wanted, own, name, axis, of)) is not None:
+    for axis, (names, own) in enumerate(zip(labels, labels_of(table), strict=False)):
+        if (order := order_of(names, own, name, axis, of)) is not None:
             table = getattr(table, "iloc", table)[(slice(None),) * axis + (order,)]
     return table
 
 
-def order_of(wanted: Any, own: Any, name: str, axis: int, of: str = "X") -> list[int] | None:
+def order_of(labels: Any, own: Any, name: str, axis: int, of: str = "X") -> list[int] | None:
     """Return the places of wanted labels among those of an axis; None if no labels are names.
 
     Names are texts.  Numbers may mean positions, so that another order of them is refused.
     """
-    wanted, own = ([] if each is None else list(each) for each in (wanted, own))
-    if not (wanted and own) or wanted == own:
+    labels, own = ([] if side is None else list(side) for side in (labels, own))
+    if not (labels and own) or labels == own:
         return None
-    what, places = ("rows", "columns")[axis], {one: place for place, one in enumerate(own)}
-    if not all(isinstance(one, str) for one in chain(wanted, own)):
-        if len(wanted) != len(own) or places.keys() != set(wanted):
+    what, places = ("rows", "columns")[axis], {label: place for place, label in enumerate(own)}
+    if not all(isinstance(label, str) for label in chain(labels, own)):
+        if len(labels) != len(own) or places.keys() != set(labels):
             return None
         how = f"sort them, or give {name}.to_numpy() if their order is that of {of}"
         raise ValueError(f"{name} has the labels of the {what} of {of} in another order; {how}.")
-    for found, problem in (
-        (dict.fromkeys(wanted).keys() - places.keys(), f"lacks {what} of {of}"),
-        (places.keys() - set(wanted), f"has {what} that {of} does not have"),
-        ([one for one, n in Counter(own + wanted).items() if n > 2], f"or {of} repeats {what}"),
+    for differences, problem in (
+        (dict.fromkeys(labels).keys() - places.keys(), f"lacks {what} of {of}"),
+        (places.keys() - set(labels), f"has {what} that {of} does not have"),
+        ([label for label, n in Counter(own + labels).items() if n > 2], f"or {of} repeats {what}"),
     ):
-        if found:
+        if differences:
             how = f"Names are matched; give an array to match {what} by position"
-            raise ValueError(f"{name} {problem}: {listed(sorted(found))}. {how}.")
-    return [places[one] for one in wanted]
+            raise ValueError(f"{name} {problem}: {listed(sorted(differences))}. {how}.")
+    return [places[label] for label in labels]
 
 
 def read_pattern(pattern: Any, name: str) -> sp.csr_array:
@@ -398,8 +398,8 @@ def require_finite(results: Mapping[str, Any], hint: str = HINT) -> None:
     """Raise ValueError for the first number, array, list or mapping that is not finite."""
     for name, value in results.items():
         if isinstance(value, list | dict | Mapping):
-            parts = dict(enumerate(value)) if isinstance(value, list) else value
-            require_finite({f"{name}[{key!r}]": part for key, part in parts.items()}, hint)
+            items = dict(enumerate(value)) if isinstance(value, list) else value
+            require_finite({f"{name}[{key!r}]": item for key, item in items.items()}, hint)
             continue
         entries = value.data if sp.issparse(value) else value
         if isinstance(entries, np.ndarray) and entries.dtype.kind == "f" and entries.size:

@@ -60,8 +60,8 @@ class StoredArray:
     def _converted(self, file: BinaryIO, count: int, dtype: np.dtype[Any]) -> Array:
         values = np.empty(count, dtype=dtype)
         for begin in range(0, count, _READ_AT_ONCE):
-            wanted = min(_READ_AT_ONCE, count - begin)
-            piece = np.fromfile(file, self.dtype, count=wanted)
+            length = min(_READ_AT_ONCE, count - begin)
+            piece = np.fromfile(file, self.dtype, count=length)
             if len(piece) and dtype.kind == "i":
                 low, high = int(piece.min()), int(piece.max())
                 limits = np.iinfo(dtype)
@@ -70,7 +70,7 @@ class StoredArray:
                     raise ValueError(f"{self.path} holds the index {index}. Save it again.")
             with np.errstate(over="ignore"):  # infinity is refused
                 values[begin : begin + len(piece)] = piece
-            if len(piece) < wanted:
+            if len(piece) < length:
                 return values[: begin + len(piece)]
         return values
 
@@ -109,15 +109,15 @@ class RowCollector:
     def append(self, block: sp.csr_array) -> None:
         first = int(self._ends[-1][-1])
         self._ends.append(first + block.indptr[1:].astype(np.int64))
-        parts = block.indices, block.data
+        arrays = block.indices, block.data
         if not self._spilled and first + block.nnz > len(self._arrays[0]):
             self._write(tuple(array[:first] for array in self._arrays))
             self._arrays = np.empty(0, _INDEX), np.empty(0, self._arrays[1].dtype)
             self._spilled = True
         if self._spilled:
-            self._write(parts)
+            self._write(arrays)
             return
-        for array, part in zip(self._arrays, parts, strict=True):
+        for array, part in zip(self._arrays, arrays, strict=True):
             array[first : first + block.nnz] = part
 
     def finish(self, block_memory: int) -> sp.csr_array | CsrFile:
@@ -133,10 +133,10 @@ class RowCollector:
         shape = len(indptr) - 1, self._n_columns
         return sp.csr_array((values, columns, indptr), shape, copy=False)
 
-    def _write(self, parts: tuple[Array, ...]) -> None:
-        for path, array, part in zip(self._paths, self._arrays, parts, strict=True):
+    def _write(self, blocks: tuple[Array, ...]) -> None:
+        for path, array, block in zip(self._paths, self._arrays, blocks, strict=True):
             with path.open("ab") as file:
-                np.ascontiguousarray(part, array.dtype).tofile(file)
+                np.ascontiguousarray(block, array.dtype).tofile(file)
 
 
 _LOCAL_HEADER = 30  # bytes of a zip member before its name; see the ZIP file format, 4.3.7
@@ -220,8 +220,8 @@ class CsrFile(OnDisk):
         total = squares = largest = 0.0
         first = second = 0
         for rows, block in self.blocks():
-            parts = kernels.sparse_fingerprint(*kernel_parts(block), rows.start, 1)
-            first, second = (first + parts[0]) % _MODULUS, (second + parts[1]) % _MODULUS
+            hashes = kernels.sparse_fingerprint(*kernel_parts(block), rows.start, 1)
+            first, second = (first + hashes[0]) % _MODULUS, (second + hashes[1]) % _MODULUS
             column_counts += np.bincount(block.indices, minlength=self.shape[1])
             largest = max(largest, float(block.data.max(initial=0)))
             total += float(block.data.sum(dtype=np.float64))
@@ -240,8 +240,8 @@ def chosen_blocks(X: CsrFile, rows: Array) -> Iterator[tuple[slice, sp.csr_array
 
 def chosen_rows(X: CsrFile, rows: Array) -> sp.csr_array:
     """Read the rows where a boolean array, (n,), is true; they must fit into memory."""
-    parts = [part for _, part in chosen_blocks(X, np.flatnonzero(rows))]
-    return sp.csr_array(sp.vstack(parts, format="csr"))
+    blocks = [block for _, block in chosen_blocks(X, np.flatnonzero(rows))]
+    return sp.csr_array(sp.vstack(blocks, format="csr"))
 
 
 def equal_blocks(indptr: Array, entries: int) -> list[slice]:

@@ -114,7 +114,7 @@ class Entries(ABC):
         """Cut all rows into portions for :meth:`csr_rows`."""
         return row_slices(n_rows)
 
-    def listed(self, n_rows: int, G: Any) -> Iterator[tuple[slice, Csr, Array]]:
+    def csr_blocks(self, n_rows: int, G: Any) -> Iterator[tuple[slice, Csr, Array]]:
         """Yield all rows by blocks: as :meth:`csr_rows`, with the G for its columns."""
         for rows in self.slices(n_rows):
             yield rows, self.csr_rows(rows), G
@@ -183,7 +183,7 @@ class SparseEntries(Entries):
         indptr = self.matrix.indptr[rows.start : rows.stop + 1] - first
         return indptr, self.matrix.indices[first:last], self.matrix.data[first:last]
 
-    def parts(self) -> Csr:
+    def unfolded(self) -> Csr:
         """Return pointers, indices in the only other mode, and values, as for a tensor."""
         return self.matrix.indptr, self.matrix.indices[None], self.matrix.data
 
@@ -311,8 +311,8 @@ class DenseEntries(Entries):
 
     def sum(self, name: str, F: Array, G: Array, *parameters: Parameter) -> float:
         kernel = getattr(kernels, f"dense_{name}")
-        parts = ((block.array, *parameters, F[rows], G) for rows, block in self._blocks())
-        return sum(float(kernel(*part, self.threads)) for part in parts)
+        blocks = ((block.array, *parameters, F[rows], G) for rows, block in self._blocks())
+        return sum(float(kernel(*block, self.threads)) for block in blocks)
 
 
 @dataclass(frozen=True)

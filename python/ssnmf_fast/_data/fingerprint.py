@@ -44,29 +44,29 @@ def data_fingerprint(Z: Matrix, threads: int = 1) -> str:
     return "{}:{:016x}{:016x}".format("x".join(map(str, Z.shape)), *sums)
 
 
-def input_fingerprint(given: Any, name: str) -> str:
+def input_fingerprint(value: Any, name: str) -> str:
     """Return the fingerprint of a named argument: equal for equal arrays and objects."""
-    if given is None or isinstance(given, _PLAIN):
-        return repr(given.item() if isinstance(given, np.generic) else given)
-    if isinstance(given, Mapping):
-        return _joined("mapping", {str(key): one for key, one in given.items()}, name)
-    if is_dataclass(given) and not isinstance(given, type):
-        parts = {one.name: getattr(given, one.name) for one in fields(given) if one.init}
-        return _joined(type(given).__name__, parts, name)
-    if sp.issparse(given):
-        return data_fingerprint(check_matrix(given, name, allow_negative=True, limited=False))
-    if not isinstance(given, (list, tuple, np.ndarray)):
-        parts = {part: getattr(given, part) for part in _OF_TENSORS if hasattr(given, part)}
-        if len(parts) > 1 and not hasattr(given, "__array_interface__"):
+    if value is None or isinstance(value, _PLAIN):
+        return repr(value.item() if isinstance(value, np.generic) else value)
+    if isinstance(value, Mapping):
+        return _joined("mapping", {str(key): item for key, item in value.items()}, name)
+    if is_dataclass(value) and not isinstance(value, type):
+        parts = {part.name: getattr(value, part.name) for part in fields(value) if part.init}
+        return _joined(type(value).__name__, parts, name)
+    if sp.issparse(value):
+        return data_fingerprint(check_matrix(value, name, allow_negative=True, limited=False))
+    if not isinstance(value, (list, tuple, np.ndarray)):
+        parts = {part: getattr(value, part) for part in _OF_TENSORS if hasattr(value, part)}
+        if len(parts) > 1 and not hasattr(value, "__array_interface__"):
             return _joined("tensor", parts, name)
     try:
-        array = np.asarray(given)
+        array = np.asarray(value)
     except ValueError:  # lists of different lengths
-        return _joined("list", dict(enumerate(given)), name)
+        return _joined("list", dict(enumerate(value)), name)
     if array.dtype.kind in "biuf" and array.ndim:
         return data_fingerprint(array if array.dtype in _FLOATS else array.astype(np.float64))
     if not array.ndim:
-        return digest(repr(given))
+        return digest(repr(value))
     texts = array.astype(str) if array.dtype.kind == "M" else array
     contents: dict[Any, Any] = {"shape": array.shape, **dict(enumerate(texts.ravel().tolist()))}
     return _joined("list", contents, name)
@@ -77,5 +77,5 @@ def digest(text: str) -> str:
 
 
 def _joined(kind: str, parts: Mapping[Any, Any], name: str) -> str:
-    listed = [f"{key}={input_fingerprint(part, name)}" for key, part in parts.items()]
-    return digest("\n".join([kind, *sorted(listed)]))
+    texts = [f"{key}={input_fingerprint(part, name)}" for key, part in parts.items()]
+    return digest("\n".join([kind, *sorted(texts)]))

@@ -53,49 +53,49 @@ class SparseTensorEntries(TensorEntries):
     def values(self) -> Array:
         return self.tensor.values
 
-    def parts(self) -> Csr:
+    def unfolded(self) -> Csr:
         """Return pointers, indices in the other modes and values."""
         return self.tensor.unfolded(self.mode)
 
     def csr_rows(self, rows: slice) -> Csr:
         """Return some rows; the columns are numbers of entries, counted from the first."""
-        indptr, _, values = self.parts()
+        indptr, _, values = self.unfolded()
         first, last = indptr[rows.start], indptr[rows.stop]
         entries = np.arange(last - first, dtype=np.int32)
         return indptr[rows.start : rows.stop + 1] - first, entries, values[first:last]
 
-    def listed(self, n_rows: int, G: RowProducts) -> Iterator[tuple[slice, Csr, Array]]:
-        indptr, others, _ = self.parts()
+    def csr_blocks(self, n_rows: int, G: RowProducts) -> Iterator[tuple[slice, Csr, Array]]:
+        indptr, others, _ = self.unfolded()
         for rows in equal_blocks(indptr[: n_rows + 1], _LISTED):
             places = others[:, indptr[rows.start] : indptr[rows.stop]]
             yield rows, self.csr_rows(rows), G.at(places)
 
     def dense(self, rows: slice, n_columns: int) -> Array:
-        indptr, others, values = self.parts()
+        indptr, others, values = self.unfolded()
         entries = slice(indptr[rows.start], indptr[rows.stop])
         lengths = tuple(np.delete(self.tensor.shape, self.mode))
         columns = np.ravel_multi_index(tuple(others[:, entries]), lengths)
-        parts = values[entries], columns, indptr[rows.start : rows.stop + 1] - entries.start
-        return np.asarray(sp.csr_array(parts, (rows.stop - rows.start, n_columns)).toarray())
+        csr = values[entries], columns, indptr[rows.start : rows.stop + 1] - entries.start
+        return np.asarray(sp.csr_array(csr, (rows.stop - rows.start, n_columns)).toarray())
 
     def weighted(self, w: Any, G: Any) -> Iterator[tuple[slice, Csr, Array, Array]]:
-        indptr = self.parts()[0]
-        for rows, csr, here in self.listed(len(indptr) - 1, G):
+        indptr = self.unfolded()[0]
+        for rows, csr, here in self.csr_blocks(len(indptr) - 1, G):
             yield rows, csr, w[indptr[rows.start] : indptr[rows.stop]], here
 
     def power(self, exponent: float, F: Array | None, G: Any, to: Target) -> None:
         if F is None or exponent in _IN_ONE_PASS:
-            kernels.tensor_pass(exponent, *self.parts(), F, list(G.factors), *to, self.threads)
+            kernels.tensor_pass(exponent, *self.unfolded(), F, list(G.factors), *to, self.threads)
             return
-        for rows, csr, here in self.listed(len(to.out), G):
+        for rows, csr, here in self.csr_blocks(len(to.out), G):
             kernels.sparse_pass(exponent, *csr, F[rows], here, *to.rows(rows), self.threads)
 
     def sum(self, name: str, F: Array, G: Any, *parameters: Any) -> float:
         kernel = getattr(kernels, f"tensor_{name}", None)
         if kernel is not None:
-            return float(kernel(*self.parts(), *parameters, F, list(G.factors), self.threads))
+            return float(kernel(*self.unfolded(), *parameters, F, list(G.factors), self.threads))
         kernel = getattr(kernels, f"sparse_{name}")
-        blocks = self.listed(len(F), G)
+        blocks = self.csr_blocks(len(F), G)
         values = (kernel(*csr, *parameters, F[rows], g, self.threads) for rows, csr, g in blocks)
         return float(sum(values))
 
@@ -121,7 +121,7 @@ class DenseTensorEntries(TensorEntries):
         for (Z, rows), (weights, _) in zip(self._blocks(G), others._blocks(G), strict=True):
             yield slice(None), *positive(Z, weights), rows
 
-    def listed(self, n_rows: int, G: RowProducts) -> Iterator[tuple[slice, Csr, Array]]:
+    def csr_blocks(self, n_rows: int, G: RowProducts) -> Iterator[tuple[slice, Csr, Array]]:
         n_columns = self.tensor.size // self.tensor.shape[self.mode]
         for rows in row_slices(n_rows, max(1, _LISTED // n_columns)):
             indptr, indices, values = self.csr_rows(rows)
@@ -138,8 +138,8 @@ class DenseTensorEntries(TensorEntries):
 
     def sum(self, name: str, F: Array, G: Any, *parameters: Any) -> float:
         kernel = getattr(kernels, f"dense_{name}")
-        parts = (kernel(Z, *parameters, F, rows, self.threads) for Z, rows in self._blocks(G))
-        return float(sum(parts))
+        sums = (kernel(Z, *parameters, F, rows, self.threads) for Z, rows in self._blocks(G))
+        return float(sum(sums))
 
     def _blocks(self, G: RowProducts) -> Iterator[tuple[Array, Array]]:
         """Cut the unfolding into blocks of columns, with their rows of G."""

@@ -206,9 +206,9 @@ class SparseTensor:
         return self.with_values(self.values.astype(dtype, copy=copy))
 
     def sampled(self, at: Coordinates) -> SparseTensor:
-        stored, wanted = self.at.keys(), at.keys()
-        values = np.zeros(len(wanted), dtype=self.values.dtype)
-        _, here, there = np.intersect1d(stored, wanted, assume_unique=True, return_indices=True)
+        own, keys = self.at.keys(), at.keys()
+        values = np.zeros(len(keys), dtype=self.values.dtype)
+        _, here, there = np.intersect1d(own, keys, assume_unique=True, return_indices=True)
         values[there] = self.values[here]
         return SparseTensor(at, values)
 
@@ -264,11 +264,11 @@ def _keys(places: Array, shape: tuple[int, ...]) -> Array:
 
 def distinct(places: Array, shape: tuple[int, ...]) -> tuple[Array, Array]:
     """Return the first index of each distinct place, in order, and the number of every place."""
-    wanted: dict[str, Any] = {"return_index": True, "return_inverse": True}
+    options: dict[str, Any] = {"return_index": True, "return_inverse": True}
     if prod(map(int, shape)) <= _KEYS:
-        _, first, numbers = np.unique(_keys(places, shape), **wanted)
+        _, first, numbers = np.unique(_keys(places, shape), **options)
     else:
-        _, first, numbers = np.unique(places, axis=1, **wanted)
+        _, first, numbers = np.unique(places, axis=1, **options)
     return first, numbers.reshape(-1)
 
 

@@ -59,9 +59,9 @@ register(_KernelThreads)
 @cache
 def libraries() -> ThreadpoolController:
     """Return all other libraries of the process; finding them takes some milliseconds."""
-    found = ThreadpoolController()
-    kinds = {library.internal_api for library in found.lib_controllers}
-    return found.select(internal_api=sorted(kinds - {_KernelThreads.internal_api}))
+    controller = ThreadpoolController()
+    kinds = {library.internal_api for library in controller.lib_controllers}
+    return controller.select(internal_api=sorted(kinds - {_KernelThreads.internal_api}))
 
 
 @contextmanager

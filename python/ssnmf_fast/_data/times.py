@@ -85,10 +85,10 @@ class Length(NamedTuple):
     @classmethod
     def of(cls, freq: object) -> Length | None:
         """Return the length that a text names, such as "week" or "6 hours"; None for others."""
-        parts = _MULTIPLE.fullmatch(freq) if isinstance(freq, str) else None
-        if parts is None:
+        match = _MULTIPLE.fullmatch(freq) if isinstance(freq, str) else None
+        if match is None:
             return None
-        (unit, units, shift), times = _LENGTHS[parts[2]], int(parts[1] or 1)
+        (unit, units, shift), times = _LENGTHS[match[2]], int(match[1] or 1)
         calendar = times == 1 or unit == "Y" or _WHOLE[unit] % (times * units) == 0
         return cls(unit, times * units, shift, 0 if calendar else 24 if unit == "h" else units)
 
@@ -175,28 +175,28 @@ def read_times(
         return times
     if isinstance(times, (str, bytes, Set, Mapping)) or not hasattr(times, "__iter__"):
         raise TypeError(f"{name} must be a sequence of times, one per document; got {times!r:.80}.")
-    given: Any = unmask(times, name, allow_nan=False)
+    sequence: Any = unmask(times, name, allow_nan=False)
     # A list of dates and texts would become an array of texts.
-    is_array = hasattr(given, "__array__")
-    values = np.asarray(given) if is_array else np.asarray(list(given), dtype=object)
+    is_array = hasattr(sequence, "__array__")
+    values = np.asarray(sequence) if is_array else np.asarray(list(sequence), dtype=object)
     if values.ndim != 1:
         raise ValueError(f"{name} has shape {values.shape}; expected one for each document, (n,).")
     if values.dtype.kind == "M":
-        read = values.astype("datetime64[s]")
+        dates = values.astype("datetime64[s]")
     elif values.dtype.kind in "OUTiuf":
         texts = [_as_text(value) for value in values.tolist()]
-        known: dict[str, Any] = {text: _read_iso(text) for text in set(texts)}
-        others = [text for text in dict.fromkeys(texts) if text and known[text] is None]
-        if others and len(others) == sum(map(bool, known)):  # all are in one form
+        date_of: dict[str, Any] = {text: _read_iso(text) for text in set(texts)}
+        others = [text for text in dict.fromkeys(texts) if text and date_of[text] is None]
+        if others and len(others) == sum(map(bool, date_of)):  # all are in one form
             which = f"{name}[{texts.index(others[0])}] is {short(others[0])}, not an ISO date"
             with require_package(f"{which} such as 2004-12-26; pandas, for others,", TABLES_HINT):
                 import pandas  # noqa: F401
-            dates, first = _read_others(others, name, first)
-            known.update(zip(others, dates, strict=True))
-        read = np.array([known[text] for text in texts], dtype="datetime64[s]")
+            read_dates, first = _read_others(others, name, first)
+            date_of.update(zip(others, read_dates, strict=True))
+        dates = np.array([date_of[text] for text in texts], dtype="datetime64[s]")
     else:
         raise TypeError(f"{name} have dtype {values.dtype}; expected {_DATES}.")
-    for place in np.flatnonzero(np.isnat(read))[:1]:
+    for place in np.flatnonzero(np.isnat(dates))[:1]:
         value = values[place] if values.dtype.kind == "M" else values.tolist()[place]
         problem = (
             f"is {short(value)}, which is not a date; expected {_DATES}, or texts that all have "
@@ -211,7 +211,7 @@ def read_times(
                 "(unit='s') or, from Excel, of days (unit='D', origin='1899-12-30')"
             )
         raise ValueError(f"{name}[{place}] {problem}.")
-    return Times(np.asarray(read), first)
+    return Times(np.asarray(dates), first)
 
 
 def _as_text(value: Any) -> str:
@@ -232,9 +232,9 @@ def _read_iso(text: str) -> np.datetime64 | None:
             iso = (match[1] or match[2]).upper().lstrip("+").replace(",", ".")
             return np.datetime64(iso, "s")
         if match := _DIGITS.fullmatch(text):
-            parts = [part for part in match.groups() if part]
-            clock = f"T{':'.join(parts[3:])}" if parts[3:] else ""
-            return np.datetime64("-".join(parts[:3]) + clock, "s")
+            fields = [field for field in match.groups() if field]
+            clock = f"T{':'.join(fields[3:])}" if fields[3:] else ""
+            return np.datetime64("-".join(fields[:3]) + clock, "s")
         if re.fullmatch(r"\d{4}-\d{3}", text):
             return np.datetime64(datetime.strptime(text, "%Y-%j"), "s")
         if match := _WEEK.fullmatch(text):
@@ -246,16 +246,16 @@ def _read_iso(text: str) -> np.datetime64 | None:
         return None
 
 
-def _read_others(texts: list[str], name: str, known: str) -> Times:
+def _read_others(texts: list[str], name: str, first: str) -> Times:
     """Return times of one form that pandas recognizes, or NaT, and what comes first in them."""
-    orders = [known] if known in ("month", "day") else ["month", "day"]
+    orders = [first] if first in ("month", "day") else ["month", "day"]
     # As strptime writes them: 26-FEB-1987 is 26-Feb-1987.
     plain = [_WORD.sub(lambda word: word[0].capitalize(), _NAMED_ZONE.sub(r"\1", t)) for t in texts]
-    read = {order: _read_in(order, plain) for order in orders}
-    fitting = [order for order in orders if not np.isnat(read[order]).any()]
+    times_in = {order: _read_in(order, plain) for order in orders}
+    fitting = [order for order in orders if not np.isnat(times_in[order]).any()]
     if not fitting:
-        return Times(max(read.values(), key=lambda times: np.isnat(times).argmax()), known)
-    times, other = read[fitting[0]], read[fitting[-1]]
+        return Times(max(times_in.values(), key=lambda times: np.isnat(times).argmax()), first)
+    times, other = times_in[fitting[0]], times_in[fitting[-1]]
     differing = np.flatnonzero(times != other)
     for k in differing[:1]:
         warn_user(
@@ -264,7 +264,7 @@ def _read_others(texts: list[str], name: str, known: str) -> Times:
             f"pandas.to_datetime({name}, dayfirst=True) returns.",
             UserWarning,
         )
-    return Times(times, fitting[0] if len(differing) or len(fitting) < len(orders) else known)
+    return Times(times, fitting[0] if len(differing) or len(fitting) < len(orders) else first)
 
 
 def _read_in(order: str, texts: list[str]) -> Array:
@@ -287,13 +287,13 @@ def _read_in(order: str, texts: list[str]) -> Array:
     )
     no_zone = re.search(r"\b(?![AP]M\b)[A-Z]{2}\b", first) is None  # such as BC
     form = next(filter(None, guesses), "None") if no_zone else "None"
-    read = np.full(len(texts), "NaT", dtype="datetime64[s]")
+    times = np.full(len(texts), "NaT", dtype="datetime64[s]")
     words = set(re.findall(r"[^\W\d_]+", re.sub("%.", " ", form)))
     other = "%m" in form and not year_first and (form.find("%d") < form.find("%m")) != day
     if words <= {"at", "of", "T"} and not other:  # pandas takes BC, and the other order if needed
-        found = pandas.to_datetime(pandas.Series(texts), format=form, errors="coerce")
-        read[:] = found.to_numpy().astype("datetime64[s]")
+        parsed = pandas.to_datetime(pandas.Series(texts), format=form, errors="coerce")
+        times[:] = parsed.to_numpy().astype("datetime64[s]")
         with suppress(ValueError):
-            for k in np.flatnonzero(np.isnat(read)):  # perhaps beyond the nanoseconds of pandas
-                read[k] = datetime.strptime(texts[k], form)
-    return read
+            for k in np.flatnonzero(np.isnat(times)):  # perhaps beyond the nanoseconds of pandas
+                times[k] = datetime.strptime(texts[k], form)
+    return times

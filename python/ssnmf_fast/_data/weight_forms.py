@@ -69,7 +69,7 @@ class WeightForm(ABC):
 
     def _each(self, of: Callable[[Any], Any]) -> Any:
         form = cast(Any, self)
-        return replace(form, **{one.name: of(getattr(form, one.name)) for one in fields(form)})
+        return replace(form, **{part.name: of(getattr(form, part.name)) for part in fields(form)})
 
     @abstractmethod
     def quadratic(self, G: Rows) -> Quadratic: ...
@@ -264,11 +264,11 @@ class MissingEntries(WeightForm):
     def observed(self, n_rows: int, ones: Rows) -> Array:
         if not self.whole.plain:
             return super().observed(n_rows, ones)
-        return np.asarray(np.diff(self.entries.parts()[0]) < ones.shape[0])
+        return np.asarray(np.diff(self.entries.unfolded()[0]) < ones.shape[0])
 
     def quadratic(self, G: Rows) -> Quadratic:
         part = self.whole.quadratic(G)
-        there = np.empty((len(self.entries.parts()[0]) - 1, G.shape[1]), dtype=G.dtype)
+        there = np.empty((len(self.entries.unfolded()[0]) - 1, G.shape[1]), dtype=G.dtype)
         squares = tuple(map(np.square, factors_of(G)))
         far = RowProducts(squares) if isinstance(G, RowProducts) else squares[0]
         doubtful = self._difference(0, None, far, there)
@@ -280,7 +280,7 @@ class MissingEntries(WeightForm):
     def power(self, exponent: float, F: Array, G: Rows, to: Target) -> None:
         rest = np.empty_like(to.out)
         doubtful = np.flatnonzero(self._difference(exponent, F, G, rest))
-        empty = np.diff(self.entries.parts()[0]) == G.shape[0]
+        empty = np.diff(self.entries.unfolded()[0]) == G.shape[0]
         rest[empty] = 0
         by_rows = isinstance(G, RowProducts)  # a row of a tensor may have too many places
         step = _AT_ONCE if by_rows else G.shape[0]
@@ -318,7 +318,7 @@ class MissingEntries(WeightForm):
 
     def present(self, rows: Array, G: Rows, some: slice = slice(0, None)) -> Array:
         """Return the weights of some rows and columns as an array."""
-        indptr, others, values = self.entries.parts()
+        indptr, others, values = self.entries.unfolded()
         lengths = tuple(map(len, factors_of(G)))
         shape = len(indptr) - 1, *lengths
         weights = self.whole.present(rows, shape, values.dtype, some)
@@ -355,7 +355,7 @@ class SignedEntries(SparseEntries):
             yield slice(begin, end)
 
     def csr_rows(self, rows: slice) -> Csr:
-        indptr, others, values = self.form.entries.parts()
+        indptr, others, values = self.form.entries.unfolded()
         indptr = indptr[rows.start : rows.stop + 1]
         entries = slice(indptr[0], indptr[-1])
         doubtful, shape = self.doubtful[rows], (rows.stop - rows.start, prod(self.lengths))
@@ -369,7 +369,7 @@ class SignedEntries(SparseEntries):
         both = sp.csr_array(sure + more)
         return both.indptr, both.indices, both.data
 
-    def listed(self, n_rows: int, G: Any) -> Iterator[tuple[slice, Csr, Array]]:
+    def csr_blocks(self, n_rows: int, G: Any) -> Iterator[tuple[slice, Csr, Array]]:
         for rows in self.slices(n_rows):
             indptr, columns, values = self.csr_rows(rows)
             if not isinstance(G, RowProducts):
@@ -396,7 +396,7 @@ class MoreEntries(WeightForm):
     def quadratic(self, G: Rows) -> Quadratic:
         part, more = self.whole.quadratic(G), self.entries
         if part.entries is not None:  # of missing entries
-            signed, matrix = (cast(SparseEntries, each).matrix for each in (part.entries, more))
+            signed, matrix = (cast(SparseEntries, e).matrix for e in (part.entries, more))
             more = SparseEntries(sp.csr_array(signed + matrix), self.threads)
         return replace(part, entries=more)
 

@@ -44,6 +44,7 @@ class Targets:
     """Labels or targets of samples."""
 
     labeled: Array  # whether a sample has any, (n,)
+    complete: Array  # whether it has all
     several = True  # whether a sample may have several
 
     def check_fit(self) -> None:
@@ -57,7 +58,7 @@ class Targets:
 class ClassLabels(Targets):
     """One class label for each sample.
 
-    `known` holds the labels of labeled samples, and `classes` the sorted classes, or
+    `values` holds the labels of labeled samples, and `classes` the sorted classes, or
     `known_classes` of a fitted model.  `y` is (n,) or (n, 1), `marker` is `unlabeled`.
     """
 
@@ -67,22 +68,22 @@ class ClassLabels(Targets):
         self, y: object, marker: object, known_classes: Array | None = None, name: str = "y"
     ) -> None:
         vector = label_vector(y, name, column=True)
-        self.labeled = ~_unlabeled_samples(vector, name, marker, known_classes)
-        self.known = _plain_labels(vector[self.labeled], name)
-        texts = self.known.tolist()
+        self.complete = self.labeled = ~_unlabeled_samples(vector, name, marker, known_classes)
+        self.values = _plain_labels(vector[self.labeled], name)
+        texts = self.values.tolist()
         earlier = [] if known_classes is None else known_classes.tolist()
-        if self.known.dtype.kind in "UO" and not all(map(_is_ascii, (*texts, *earlier))):
+        if self.values.dtype.kind in "UO" and not all(map(_is_ascii, (*texts, *earlier))):
             spelling = as_first_given(texts, earlier)  # by form NFC
-            kind = object if self.known.dtype.kind == "O" else None
-            self.known = np.array([spelling[text] for text in texts], dtype=kind)
-        if self.known.dtype.kind == "S":
+            kind = object if self.values.dtype.kind == "O" else None
+            self.values = np.array([spelling[text] for text in texts], dtype=kind)
+        if self.values.dtype.kind == "S":
             raise TypeError(
                 f"{name} holds bytes; expected text or integers. Give {name}.astype(str)."
             )
-        self.classes = np.unique(self.known) if known_classes is None else known_classes
-        found = Counter(self.known.tolist())
-        if known_classes is None or not found.keys() <= set(earlier):
-            warn_of_doubts(found, name, None if earlier else marker, earlier)
+        self.classes = np.unique(self.values) if known_classes is None else known_classes
+        counts = Counter(self.values.tolist())
+        if known_classes is None or not counts.keys() <= set(earlier):
+            warn_of_doubts(counts, name, None if earlier else marker, earlier)
 
     def check_fit(self) -> None:
         super().check_fit()
@@ -92,14 +93,16 @@ class ClassLabels(Targets):
 
     @cached_property
     def codes(self) -> Array:
-        if not len(self.known):
+        if not len(self.values):
             return np.zeros(0, dtype=np.intp)
-        comparable = _is_text(self.known) == _is_text(self.classes)
-        known = np.isin(self.known, self.classes) if comparable else np.zeros(len(self.known), bool)
-        if not known.all():
-            label, classes = short(self.known[~known].tolist()[0]), short(self.classes.tolist())
+        comparable = _is_text(self.values) == _is_text(self.classes)
+        valid = (
+            np.isin(self.values, self.classes) if comparable else np.zeros(len(self.values), bool)
+        )
+        if not valid.all():
+            label, classes = short(self.values[~valid].tolist()[0]), short(self.classes.tolist())
             raise ValueError(f"y holds {label}, which is not a class of the first call: {classes}.")
-        return np.searchsorted(self.classes, self.known)
+        return np.searchsorted(self.classes, self.values)
 
     def matrix(self, dtype: npt.DTypeLike) -> sp.csr_array:
         rows = np.flatnonzero(self.labeled)
@@ -133,7 +136,7 @@ def _refuse_lists(labels: Any, name: str) -> None:
     """Raise ValueError for lists of labels with different lengths."""
     if not isinstance(labels, (list, tuple)) and str(getattr(labels, "dtype", "")) != "object":
         return
-    lengths = {len(one) if isinstance(one, (list, tuple, set)) else -1 for one in labels}
+    lengths = {len(label) if isinstance(label, (list, tuple, set)) else -1 for label in labels}
     if len(lengths) > 1 and max(lengths) >= 0:
         raise ValueError(
             f"{name} holds lists of labels; expected one label for each sample. For several labels "
@@ -144,8 +147,8 @@ def _refuse_lists(labels: Any, name: str) -> None:
 def unmask_labels(labels: object) -> Any:
     """Return a masked array with None for masked values; other labels as they are."""
     if isinstance(labels, (list, tuple)):  # NumPy would warn about masked numbers, or float32
-        plain = (float(one) if isinstance(one, np.floating) else one for one in labels)
-        return [None if one is np.ma.masked else one for one in plain]
+        values = (float(label) if isinstance(label, np.floating) else label for label in labels)
+        return [None if value is np.ma.masked else value for value in values]
     if not isinstance(labels, np.ma.MaskedArray):
         return labels
     if not np.ma.is_masked(labels):
@@ -155,27 +158,27 @@ def unmask_labels(labels: object) -> Any:
     return objects
 
 
-def _plain_labels(known: Array, name: str) -> Array:
+def _plain_labels(labels: Array, name: str) -> Array:
     """Return labels as an array of text, whole numbers or bool; raise TypeError for others."""
-    if known.dtype.kind in "OT":
-        types = set(map(type, known.tolist()))
+    if labels.dtype.kind in "OT":
+        types = set(map(type, labels.tolist()))
         kinds = {next((kind for kind, of in _KINDS if issubclass(t, of)), None) for t in types}
         if len(kinds) > 1 or None in kinds:
             how = f"all text or all numbers, for example [str(label) for label in {name}]"
             raise TypeError(f"{name} must hold labels of one kind, {how}.")
-        if known.dtype.kind == "O" and kinds <= {"text"}:
-            return known
-        known = np.array(known.tolist())
-    if known.dtype.kind not in "biufUS":
-        raise TypeError(f"{name} has dtype {known.dtype}; labels must be text or integers.")
-    if known.dtype.kind == "f":
-        fractions = ~np.isfinite(known) | (np.trunc(known) != known)
+        if labels.dtype.kind == "O" and kinds <= {"text"}:
+            return labels
+        labels = np.array(labels.tolist())
+    if labels.dtype.kind not in "biufUS":
+        raise TypeError(f"{name} has dtype {labels.dtype}; labels must be text or integers.")
+    if labels.dtype.kind == "f":
+        fractions = ~np.isfinite(labels) | (np.trunc(labels) != labels)
         if fractions.any():
-            value = known[fractions][0]
+            value = labels[fractions][0]
             written = "infinity" if np.isinf(value) else f"{value:g}"
             how = "labels must be text or whole numbers. Cut a continuous target into classes"
             raise ValueError(f"Unknown label type: {name} holds {written}; {how}.")
-    return known
+    return labels
 
 
 def _is_ascii(label: object) -> bool:
@@ -242,14 +245,14 @@ class Indicators(Targets):
     def __init__(self, y: object, n_labels: int | None = None) -> None:
         matrix: Any = read_csr(y, "y").astype(np.float64) if sp.issparse(y) else _numbers(y)
         if matrix.ndim != 2 or (n_labels is not None and matrix.shape[1] != n_labels):
-            wanted = "(samples, labels)" if n_labels is None else f"(samples, {n_labels})"
-            raise ValueError(f"y has shape {matrix.shape}; expected {wanted}.")
+            expected = "(samples, labels)" if n_labels is None else f"(samples, {n_labels})"
+            raise ValueError(f"y has shape {matrix.shape}; expected {expected}.")
         if sp.issparse(matrix):
             matrix.sum_duplicates()
         values = matrix.data if sp.issparse(matrix) else matrix[~np.isnan(matrix)]
-        if not (usual := np.isin(values, (0, 1, -1))).all():
+        if not (valid := np.isin(values, (0, 1, -1))).all():
             raise ValueError(
-                f"y has several columns, and holds {values[~usual][0]:g}; an indicator matrix has "
+                f"y has several columns, and holds {values[~valid][0]:g}; an indicator matrix has "
                 "0 and 1, or -1 in unlabeled rows. Continuous targets are for SSNMFRegressor."
             )
         counts = np.asarray((matrix == -1).sum(axis=1)).ravel()
@@ -276,10 +279,10 @@ class Indicators(Targets):
             warn_of_doubts(dict(zip(names, sums, strict=True)), "y", None, several=True)
 
     @property
-    def known(self) -> Array:
+    def values(self) -> Array:
         rows = self._matrix[self.complete]
-        known: Array = rows.toarray() if sp.issparse(rows) else np.asarray(rows)
-        return known.astype(np.int64)
+        values: Array = rows.toarray() if sp.issparse(rows) else np.asarray(rows)
+        return values.astype(np.int64)
 
     def matrix(self, dtype: npt.DTypeLike) -> Any:
         """Return Y, sparse unless entries are missing; unlabeled rows are zeros."""
@@ -287,7 +290,7 @@ class Indicators(Targets):
 
 
 class RealTargets(Targets):
-    """Real targets; `complete` marks rows without NaN and `known` holds them."""
+    """Real targets; `complete` marks rows without NaN and `values` holds them."""
 
     def __init__(self, y: object, n_targets: int | None = None) -> None:
         values = _numbers(read_csr(y, "y").toarray() if sp.issparse(y) else y)
@@ -302,7 +305,7 @@ class RealTargets(Targets):
         absent = np.isnan(self._values)
         self.labeled = np.asarray(~absent.all(axis=1))
         self.complete: Array = np.asarray(~absent.any(axis=1))
-        self.known = values[self.complete]
+        self.values = values[self.complete]
 
     def measure(self, weights: Array, before: Any = np.nan) -> Array:
         """Set the offset, the smallest weighted or given target (NaN if there is no target)."""
@@ -326,32 +329,32 @@ class LabelLists(Targets):
 
     def __init__(self, y: object, names: Any = None, marker: object = "auto") -> None:
         y = unmask_labels(y) if hasattr(y, "__iter__") else np.asarray(y)
-        given = None if names is None else _check_names(list(names))
+        topics = None if names is None else _check_names(list(names))
         shape: tuple[int, ...] = getattr(y, "shape", ())
         if sp.issparse(y) or (len(shape) == 2 and shape[1] > 1):
-            self._read_matrix(y, given)
+            self._read_matrix(y, topics)
             self.order: Array = np.arange(len(self.names))
         elif getattr(y, "ndim", 1) == 1 and any(map(_is_list, y)):
-            self._name([_read_list(i, entry) for i, entry in enumerate(y)], given)
+            self._name([_read_list(i, entry) for i, entry in enumerate(y)], topics)
             counts = dict(zip(self.names.tolist(), self.members.sum(axis=0).tolist(), strict=True))
-            if given is None:
+            if topics is None:
                 warn_of_doubts(counts, "y", marker, several=True)
         else:
             self.several = False
-            labels = ClassLabels(y, marker, given)
-            known = iter(labels.known.tolist())
-            self._name([[next(known)] if has else [] for has in labels.labeled], given)
+            labels = ClassLabels(y, marker, topics)
+            values = iter(labels.values.tolist())
+            self._name([[next(values)] if has else [] for has in labels.labeled], topics)
         self.labeled = self.members.sum(axis=1) > 0
         if not self.labeled.any():
             raise ValueError("y names no topic for any document. Name some, or use NMF.")
 
-    def _read_matrix(self, y: object, given: Array | None) -> None:
+    def _read_matrix(self, y: object, topics: Array | None) -> None:
         indicators = Indicators(y)
         k = len(indicators.classes)
-        if given is not None and len(given) != k:
+        if topics is not None and len(topics) != k:
             expected = f"one for each of the {k} columns of y"
-            raise ValueError(f"topic_names holds {len(given)} names; expected {expected}.")
-        self.names = _check_names(indicators.classes.tolist()) if given is None else given
+            raise ValueError(f"topic_names holds {len(topics)} names; expected {expected}.")
+        self.names = _check_names(indicators.classes.tolist()) if topics is None else topics
         matrix = indicators.matrix(np.float64)
         if not sp.issparse(matrix):
             row, column = np.argwhere(np.isnan(matrix))[0]
@@ -361,21 +364,21 @@ class LabelLists(Targets):
             )
         self.members = sp.csr_array(matrix != 0)
 
-    def _name(self, lists: Sequence[Sequence[Any]], given: Array | None) -> None:
-        known = () if given is None else given.tolist()
-        spelling = as_first_given((name for names in lists for name in names), known)
-        found = set(spelling.values())
+    def _name(self, lists: Sequence[Sequence[Any]], topics: Array | None) -> None:
+        earlier = () if topics is None else topics.tolist()
+        spelling = as_first_given((name for names in lists for name in names), earlier)
+        names = set(spelling.values())
         try:
-            self.names = _check_names(sorted(found)) if given is None else given
+            self.names = _check_names(sorted(names)) if topics is None else topics
         except TypeError as error:
             why = "y names topics by text and by numbers, which cannot be sorted"
             raise ValueError(f"{why}; use one kind, or give topic_names.") from error
         place = {name: k for k, name in enumerate(self.names.tolist())}
         self.order = sorting(self.names)
-        unknown = [name for name in found if name not in place]
+        unknown = [name for name in names if name not in place]
         if unknown:
-            names = f"not one of topic_names: {listed(self.names.tolist())}"
-            raise ValueError(f"y names the topic {short(unknown[0])}, which is {names}.")
+            why = f"not one of topic_names: {listed(self.names.tolist())}"
+            raise ValueError(f"y names the topic {short(unknown[0])}, which is {why}.")
         lists = [[spelling[name] for name in names] for names in lists]
         self.members = indicator_matrix(lists, place, np.arange(len(lists)), len(lists)) != 0
 
@@ -403,11 +406,11 @@ def allowed(
     classes of the components.  Components from class k on have none; `free` tells whether samples
     with a class use these, too.
     """
-    seen = np.asarray((members.toarray() if sp.issparse(members) else members) > 0)
-    k, owner = seen.shape[1], np.arange(owner) if isinstance(owner, int) else owner
-    padded = np.pad(seen, ((0, 0), (0, 1)), constant_values=free)
+    uses = np.asarray((members.toarray() if sp.issparse(members) else members) > 0)
+    k, owner = uses.shape[1], np.arange(owner) if isinstance(owner, int) else owner
+    padded = np.pad(uses, ((0, 0), (0, 1)), constant_values=free)
     T = np.ones((n, len(owner)), dtype=bool)
-    T[rows] = padded[:, np.minimum(owner, k)] | ~seen.any(axis=1, keepdims=True)
+    T[rows] = padded[:, np.minimum(owner, k)] | ~uses.any(axis=1, keepdims=True)
     return T
 
 
@@ -418,8 +421,8 @@ def _is_list(entry: object) -> bool:
 def _read_list(i: int, entry: Any) -> list[Any]:
     """Return the topics of document i without missing values."""
     if _is_list(entry):
-        known = (v for v in entry if not is_missing(v))
-        return [v.item() if isinstance(v, np.generic) else v for v in known]
+        labels = (v for v in entry if not is_missing(v))
+        return [v.item() if isinstance(v, np.generic) else v for v in labels]
     if not is_missing(entry):
         hint = "expected a list (empty for an unlabeled document) or None."
         raise ValueError(f"y[{i}] is {short(entry)}, but other entries are lists of topics; {hint}")
@@ -444,8 +447,10 @@ def is_indicator(y: object) -> bool:
     return len(shape) == 2 and shape[1] > 1
 
 
-def labels_of(y: object, marker: object) -> ClassLabels | Indicators:
-    return Indicators(y) if is_indicator(y) else ClassLabels(y, marker)
+def labels_of(
+    y: object, marker: object, known_classes: Array | None = None
+) -> ClassLabels | Indicators:
+    return Indicators(y) if is_indicator(y) else ClassLabels(y, marker, known_classes)
 
 
 def _numbers(y: Any) -> Array:

@@ -48,8 +48,8 @@ def label_key(label: object) -> str:
     """
     text = unicodedata.normalize("NFKC", str(label)).casefold().replace("\u2212", "-")
     if not (text.isascii() and text.isprintable()):
-        kinds = ((unicodedata.category(one), one) for one in _VARIANT.sub("", text))
-        text = "".join(_PLAIN.get(kind, one) for kind, one in kinds)
+        kinds = ((unicodedata.category(char), char) for char in _VARIANT.sub("", text))
+        text = "".join(_PLAIN.get(kind, char) for kind, char in kinds)
     text = " ".join(text.split()).rstrip(".")
     number = _NUMBER.fullmatch(text)
     return number[1].strip("+") + number[2] if number else text
@@ -62,19 +62,21 @@ def means_missing(text: str) -> bool:
     return bare in _MEAN_MISSING or (bare != plain and bare in ("blank", "empty"))
 
 
-def doubts(counts: Mapping[Any, int], known: Iterable[Any] = ()) -> Iterator[tuple[str, str, Any]]:
+def doubts(
+    counts: Mapping[Any, int], earlier: Iterable[Any] = ()
+) -> Iterator[tuple[str, str, Any]]:
     """Yield the kind, the sentence and the word or mark of doubts about labels.
 
-    `counts` has the number of samples of each label, and `known` holds labels of a fit or marker.
+    `counts` has the number of samples of each label, and `earlier` holds labels of a fit or marker.
     """
     alike: dict[str, list[Any]] = {}
-    for label in dict.fromkeys([*counts, *known]):
+    for label in dict.fromkeys([*counts, *earlier]):
         alike.setdefault(label_key(label), []).append(label)
-    new = counts.keys() - set(known)
+    new = counts.keys() - set(earlier)
     groups = [group for group in alike.values() if len(group) > 1 and not new.isdisjoint(group)]
     if groups:
         shown = "; ".join(
-            " and ".join(f"{one!r:.100}{_samples(counts.get(one, 0))}" for one in group)
+            " and ".join(f"{label!r:.100}{_samples(counts.get(label, 0))}" for label in group)
             for group in groups[:_SHOWN]
         )
         more = f"; and {len(groups) - _SHOWN} more" * (len(groups) > _SHOWN)
@@ -99,10 +101,10 @@ def doubts(counts: Mapping[Any, int], known: Iterable[Any] = ()) -> Iterator[tup
         if mark not in written:
             continue
         words = (text for text in texts if not _NUMBER.fullmatch(text))  # such as 1,0
-        parts = {text: {part.strip() for part in text.split(mark)} - {""} for text in words}
-        times = Counter(chain.from_iterable(parts.values()))
-        several = ((text, of) for text, of in parts.items() if len(of) > 1)
-        joined = [text for text, of in several if enough(times[part] > 1 for part in of)]
+        labels = {text: {part.strip() for part in text.split(mark)} - {""} for text in words}
+        times = Counter(chain.from_iterable(labels.values()))
+        several = ((text, parts) for text, parts in labels.items() if len(parts) > 1)
+        joined = [text for text, parts in several if enough(times[part] > 1 for part in parts)]
         if joined:
             of_all = f"{len(joined)} of {len(counts)} classes that contain {mark!r}"
             yield "joined", f"{of_all}, such as {short(joined[0])}", mark
@@ -119,12 +121,12 @@ def parse_list(text: str) -> list[Any] | None:
     if plain[:1] not in ("[", "(") or plain[-1:] not in ("]", ")"):
         return None
     joins = re.search(r"'\s+'|\"\s+\"", plain)  # ['a' 'b'], of NumPy, would be ['ab']
-    for read in (json.loads, ast.literal_eval):
+    for parse in (json.loads, ast.literal_eval):
         with suppress(ValueError, SyntaxError, RecursionError, MemoryError):
-            found = read(plain)
-            if isinstance(found, (list, tuple)) and (read is json.loads or not joins):
-                scalars = all(one is None or isinstance(one, (str, int, float)) for one in found)
-                return list(found) if scalars else None
+            values = parse(plain)
+            if isinstance(values, (list, tuple)) and (parse is json.loads or not joins):
+                scalars = all(v is None or isinstance(v, (str, int, float)) for v in values)
+                return list(values) if scalars else None
     return None
 
 
@@ -132,7 +134,7 @@ def warn_of_doubts(
     labels: Iterable[Any] | Mapping[Any, int],
     name: str,
     marker: object = "auto",
-    known: Iterable[Any] = (),
+    earlier: Iterable[Any] = (),
     *,
     several: bool = False,
 ) -> None:
@@ -140,11 +142,11 @@ def warn_of_doubts(
 
     Each warning is issued for the first label of its kind.
     """
-    named = isinstance(marker, str) and marker != "auto"
-    settled = {"missing"} if named or is_missing(marker) else set()
+    is_label = isinstance(marker, str) and marker != "auto"
+    settled = {"missing"} if is_label or is_missing(marker) else set()
     settled |= {"joined"} if several else set()
-    known = [*known, *[nfc(marker)] * named]
-    for kind, wrong, word in doubts(Counter(labels), known):
+    earlier = [*earlier, *[nfc(marker)] * is_label]
+    for kind, wrong, word in doubts(Counter(labels), earlier):
         if kind in settled or is_quiet(LABELS):
             continue
         settled.add(kind)

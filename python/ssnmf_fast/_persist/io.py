@@ -38,7 +38,7 @@ def packed(values: dict[str, Any]) -> tuple[dict[str, Array], dict[str, Any]]:
     for key, value in values.items():
         parts = dict(enumerate(value)) if isinstance(value, list) else value
         if isinstance(value, list) and any(map(_is_estimator, value)):
-            models = [(None, {}) if one is None else _taken_apart(one) for one in value]
+            models = [(None, {}) if model is None else _taken_apart(model) for model in value]
             for i, (_, own) in enumerate(models):
                 arrays |= {f"{key}/{i}/{name}": array for name, array in own.items()}
             plain[key] = {"kind": _MODELS, "values": [described for described, _ in models]}
@@ -68,7 +68,7 @@ def _packed(value: object, key: str) -> Any:
     if isinstance(value, np.generic):
         value = value.item()
     if is_dataclass(value):
-        return [_packed(getattr(value, one.name), key) for one in fields(value)]
+        return [_packed(getattr(value, field.name), key) for field in fields(value)]
     if isinstance(value, dict) and all(isinstance(name, str) for name in value):
         return {"kind": "dict", "values": {name: _packed(v, key) for name, v in value.items()}}
     if isinstance(value, (list, tuple)):
@@ -87,8 +87,8 @@ def unpacked(plain: dict[str, Any], arrays: Arrays, table: Table, at: str = "") 
         kind = value["kind"] if isinstance(value, dict) else None
         if kind == _MODELS:
             values[key] = [
-                one and _put_together(one, arrays, f"{at}{key}/{i}/")
-                for i, one in enumerate(value["values"])
+                model and _put_together(model, arrays, f"{at}{key}/{i}/")
+                for i, model in enumerate(value["values"])
             ]
         elif kind == "csr":
             parts = tuple(arrays.pop(f"{at}{key}/{part}") for part in _PARTS)
@@ -109,7 +109,7 @@ def _unpacked(value: object) -> Any:
     entries = value["values"]
     if value["kind"] == "dict":
         return {name: _unpacked(entry) for name, entry in entries.items()}
-    if not isinstance(entries, list) or not all(isinstance(one, SCALARS) for one in entries):
+    if not isinstance(entries, list) or not all(isinstance(entry, SCALARS) for entry in entries):
         raise ValueError("labels are neither text nor numbers")
     if value["kind"] in _UNITS_OF_TIME:
         return np.array(entries, dtype=f"datetime64[{value['kind']}]")
@@ -265,8 +265,8 @@ def load(path: Names) -> Any:
         except _MISFITS as error:
             what = f"{path} is damaged, or was not written by ssnmf_fast.save"
             raise ValueError(f"{what}: {stage}: {error}. Save the model again.") from error
-    known = f"this version of ssnmf_fast reads up to {FORMAT_VERSION}. Update ssnmf_fast"
-    raise ValueError(f"{path} has format version {version}; {known}.")
+    limit = f"this version of ssnmf_fast reads up to {FORMAT_VERSION}. Update ssnmf_fast"
+    raise ValueError(f"{path} has format version {version}; {limit}.")
 
 
 def _taken_apart(model: Any) -> tuple[dict[str, Any], dict[str, Array]]:
@@ -281,11 +281,11 @@ def _taken_apart(model: Any) -> tuple[dict[str, Any], dict[str, Array]]:
             f"A {name} with the penalty {own[0]} cannot be saved: files hold no classes. Use the "
             "penalties of ssnmf_fast.penalties, or pickle the model."
         )
-    kept = [key for key in _table(kind) if hasattr(model, key)]
-    lost = [key for key in vars(model) if key[-1] == "_" and key[0] != "_" and key not in kept]
+    keys = [key for key in _table(kind) if hasattr(model, key)]
+    lost = [key for key in vars(model) if key[-1] == "_" and key[0] != "_" and key not in keys]
     if lost:
         raise TypeError(f"{lost[0]} of this {name} cannot be saved; delete the attribute first.")
-    values = {key: saved.arrays_of(getattr(model, key)) for key in kept}
+    values = {key: saved.arrays_of(getattr(model, key)) for key in keys}
     if _is_estimator(kind) and not any(name in values for name in _FITTED):
         raise ValueError(f"This {name} is not fitted; call fit before save.")
     arrays, plain = packed(values)
@@ -302,8 +302,8 @@ def _put_together(described: dict[str, Any], arrays: Arrays, at: str = "") -> An
     saved.check_parts(values, table)
     if not _is_estimator(kind):
         return kind(**{name: table[name].restored(value) for name, value in values.items()})
-    given = {key for key, value in values.items() if value is not None}
-    missing = {key for key, one in table.items() if not one.optional or key in values} - given
+    present = {key for key, value in values.items() if value is not None}
+    missing = {key for key, entry in table.items() if not entry.optional or key in values} - present
     if missing:
         raise ValueError(f"{sorted(missing)} is missing")
     model = _with_parameters(kind, described["parameters"])
@@ -340,17 +340,17 @@ def _table(kind: Any) -> Table:
     if _is_estimator(kind):
         return declared
     kinds = get_type_hints(kind)
-    return {one.name: declared.get(one.name, Saved(kind=kinds[one.name])) for one in fields(kind)}
+    return {f.name: declared.get(f.name, Saved(kind=kinds[f.name])) for f in fields(kind)}
 
 
 def _parameters(model: Any) -> dict[str, Any]:
     if not _is_estimator(model):
         return {}
-    given = model.get_params(deep=False)
-    if given.get("dtype") is not None:
-        given["dtype"] = check_dtype(given["dtype"]).name
+    parameters = model.get_params(deep=False)
+    if parameters.get("dtype") is not None:
+        parameters["dtype"] = check_dtype(parameters["dtype"]).name
     plain: dict[str, Any] = {}
-    for key, value in ((key, name_of(value)) for key, value in given.items()):
+    for key, value in ((key, name_of(value)) for key, value in parameters.items()):
         if _is_estimator(value) and _class_of(type(value).__name__) is type(value):
             plain[key] = {"class": type(value).__name__, "parameters": _parameters(value)}
         elif isinstance(value, (*SCALARS, np.generic)):
@@ -359,10 +359,10 @@ def _parameters(model: Any) -> dict[str, Any]:
 
 
 def _with_parameters(kind: Any, parameters: dict[str, Any]) -> Any:
-    made = dict(parameters)
+    arguments = dict(parameters)
     for key, value in parameters.items():
         if isinstance(value, dict):
-            made[key] = _with_parameters(_class_of(value["class"]), value["parameters"])
+            arguments[key] = _with_parameters(_class_of(value["class"]), value["parameters"])
         elif not isinstance(value, SCALARS):
             raise ValueError("parameters are neither text nor numbers")
-    return kind(**made)
+    return kind(**arguments)

@@ -43,8 +43,8 @@ class Recommendations:
 
     def __repr__(self) -> str:
         k, n = self.items.shape
-        known = f", {int(self.popular.sum())} with popular items" if self.popular.any() else ""
-        return f"Recommendations({n} items for {k} users{known})"
+        popular = f", {int(self.popular.sum())} with popular items" if self.popular.any() else ""
+        return f"Recommendations({n} items for {k} users{popular})"
 
     def to_rows(self) -> Records[dict[str, Any]]:
         """Return a dictionary for each item of each user: user, item, score and rank (from 1)."""
@@ -130,16 +130,16 @@ def best_items(
         del n_threads, stop
         block = np.asarray(scores(rows), dtype=np.float32)
         if seen is not None:
-            known = seen[rows]
-            block[entry_rows(known.indptr), known.indices] = -np.inf
+            pairs = seen[rows]
+            block[entry_rows(pairs.indptr), pairs.indices] = -np.inf
         if allowed is not None:
             block = block[:, allowed]
         return _largest(block, n)
 
     tasks = [partial(task, rows) for rows in row_slices(shape[0], max(1, _ENTRIES // shape[1]))]
     nothing = np.empty((0, n), np.int64), np.empty((0, n), np.float32)  # of no users
-    parts = [nothing, *run_side_by_side(tasks, min(threads, len(tasks) or 1), 1)]
-    columns, values = (np.concatenate(part) for part in zip(*parts, strict=True))
+    blocks = [nothing, *run_side_by_side(tasks, min(threads, len(tasks) or 1), 1)]
+    columns, values = (np.concatenate(arrays) for arrays in zip(*blocks, strict=True))
     if allowed is not None:
         columns = np.append(allowed, -1)[columns]  # -1 stays -1
     return columns, values

@@ -75,21 +75,21 @@ def read_triplets(
         raise TypeError(f"users is {short(users)} without items; {hint}")
     ids = read_ids(users, "users"), read_ids(items, "items")
     values = None if values is None else _numbers(values, "values")
-    for name, one in (("items", ids[1]), ("values", values)):
-        if one is not None and len(one) != len(ids[0]):
+    for name, vector in (("items", ids[1]), ("values", values)):
+        if vector is not None and len(vector) != len(ids[0]):
             raise ValueError(
-                f"{name} has {len(one)} entries, but users has {len(ids[0])}; expected the same."
+                f"{name} has {len(vector)} entries, but users has {len(ids[0])}; expected the same."
             )
     return *ids, values
 
 
-def read_ids(given: Any, name: str) -> Array:
+def read_ids(ids: Any, name: str) -> Array:
     """Return a vector of ids of one type, or of objects; they are neither rounded nor missing."""
-    if isinstance(given, (str, bytes, Set, Mapping)) or not hasattr(given, "__iter__"):
-        kind = type(given).__name__
-        raise TypeError(f"{name} must be a list of ids; got {short(given)} of type {kind}.")
-    given = arrays.unmask(given, name, allow_nan=False)
-    array = np.asarray(given) if hasattr(given, "__array__") else np.fromiter(given, object)
+    if isinstance(ids, (str, bytes, Set, Mapping)) or not hasattr(ids, "__iter__"):
+        kind = type(ids).__name__
+        raise TypeError(f"{name} must be a list of ids; got {short(ids)} of type {kind}.")
+    ids = arrays.unmask(ids, name, allow_nan=False)
+    array = np.asarray(ids) if hasattr(ids, "__array__") else np.fromiter(ids, object)
     if array.ndim != 1 or (len(array) and isinstance(array[0], (list, np.ndarray))):
         shape = array.shape if array.ndim != 1 else (*array.shape, *np.shape(array[0]))
         raise ValueError(f"{name} must be a vector of ids; got shape {shape}.")
@@ -112,43 +112,43 @@ def read_ids(given: Any, name: str) -> Array:
 def _of_one_kind(values: list[Any], name: str) -> Array:
     """Return ids as integers, text or times if all are such, and otherwise as objects."""
     if not {*map(type, values)} <= {str, int}:
-        values = [_plain(one, f"{name}[{k}]") for k, one in enumerate(values)]
+        values = [_plain(value, f"{name}[{k}]") for k, value in enumerate(values)]
     kinds = {*map(type, values)}
     if kinds <= {str} or kinds <= {bool} or kinds <= {float}:
         return np.array(values)
     if kinds <= {int, bool}:
         array = np.array(values)
         return array if array.dtype.kind in "iu" else np.fromiter(values, object)  # beyond 64 bits
-    if all(isinstance(one, date) and getattr(one, "tzinfo", None) is None for one in values):
+    if all(isinstance(value, date) and getattr(value, "tzinfo", None) is None for value in values):
         return np.array(values, dtype="M8[us]")
     return np.fromiter(values, object)
 
 
-def _plain(one: Any, name: str) -> Any:
+def _plain(value: Any, name: str) -> Any:
     """Return an id as an object of Python, with whole numbers as integers."""
-    if arrays.is_missing(one):
+    if arrays.is_missing(value):
         raise ValueError(f"{name} is missing; leave it out.")
-    if isinstance(one, (float, np.floating)) and one == np.trunc(one):
-        if not abs(one) < 2 / np.finfo(type(one)).eps:  # from there on floats skip integers
-            rounded = f"{name} is {short(float(one))}, a rounded number, not an exact id"
+    if isinstance(value, (float, np.floating)) and value == np.trunc(value):
+        if not abs(value) < 2 / np.finfo(type(value)).eps:  # from there on floats skip integers
+            rounded = f"{name} is {short(float(value))}, a rounded number, not an exact id"
             raise ValueError(f"{rounded}; read the ids as text or as integers.")
-        return int(one)
-    one = one.to_datetime64() if getattr(one, "nanosecond", 0) else one
-    if isinstance(one, np.datetime64):
-        return read_ids(np.array([one]), name)[0].item()
-    one = one.item() if isinstance(one, np.generic) else one
+        return int(value)
+    value = value.to_datetime64() if getattr(value, "nanosecond", 0) else value
+    if isinstance(value, np.datetime64):
+        return read_ids(np.array([value]), name)[0].item()
+    value = value.item() if isinstance(value, np.generic) else value
     try:
-        hash(one)
+        hash(value)
     except TypeError as error:
-        kind = type(one).__name__
-        raise TypeError(f"{name} is {short(one)}; a {kind} cannot be an id.") from error
-    return one
+        kind = type(value).__name__
+        raise TypeError(f"{name} is {short(value)}; a {kind} cannot be an id.") from error
+    return value
 
 
 def _numbers(values: Any, name: str) -> Array:
     array = arrays.as_array(values, name, allow_objects=True)
     if array.dtype.kind == "O":
-        objects = (np.nan if arrays.is_missing(one) else one for one in array.ravel().tolist())
+        objects = (np.nan if arrays.is_missing(v) else v for v in array.ravel().tolist())
         array = np.fromiter(objects, object)
     try:
         if array.dtype.kind in "cmM":
@@ -195,39 +195,39 @@ def _merged(places: Any, values: Any, shape: tuple[int, int]) -> tuple[sp.csr_ar
 def numbered(ids: Array) -> tuple[Array, Array]:
     """Return unique ids, sorted if possible, and the number of each id."""
     if ids.dtype.kind != "O":
-        found, numbers = np.unique(ids, return_inverse=True)
+        unique, numbers = np.unique(ids, return_inverse=True)
         numbers = np.asarray(numbers).ravel()
     else:  # which Python compares without rounding
         place: dict[Any, int] = {}
-        numbers = np.array([place.setdefault(one, len(place)) for one in ids], dtype=np.int64)
-        found = np.fromiter(place, object)
+        numbers = np.array([place.setdefault(value, len(place)) for value in ids], dtype=np.int64)
+        unique = np.fromiter(place, object)
         with suppress(TypeError):  # such as text and numbers
-            order = sorted(range(len(found)), key=found.__getitem__)
-            found, numbers = found[order], np.argsort(order)[numbers]
-    forms = [*map(nfc, found.tolist())]
+            order = sorted(range(len(unique)), key=unique.__getitem__)
+            unique, numbers = unique[order], np.argsort(order)[numbers]
+    forms = [*map(nfc, unique.tolist())]
     if len(first := {form: k for k, form in reversed([*enumerate(forms)])}) < len(forms):
-        kept, of = np.unique([first[form] for form in forms], return_inverse=True)
-        found, numbers = found[kept], np.asarray(of).ravel()[numbers]
-    return found, numbers
+        places, of = np.unique([first[form] for form in forms], return_inverse=True)
+        unique, numbers = unique[places], np.asarray(of).ravel()[numbers]
+    return unique, numbers
 
 
-def places_of(asked: Any, ids: Array, name: str = "ids") -> Array:
+def places_of(values: Any, ids: Array, name: str = "ids") -> Array:
     """Return the numbers of ids, -1 for unknown ids."""
-    place = {nfc(one): number for number, one in enumerate(ids.tolist())}
-    asked = read_ids(asked, name).tolist()
-    return np.array([place.get(nfc(one), -1) for one in asked], dtype=np.int64)
+    place = {nfc(value): number for number, value in enumerate(ids.tolist())}
+    values = read_ids(values, name).tolist()
+    return np.array([place.get(nfc(value), -1) for value in values], dtype=np.int64)
 
 
 def places_in(fit: Pairs, test: Pairs) -> Array:
     """Return the items of test pairs in a fit; raise ValueError if no user or no item is there."""
     for what in ("user", "item"):
-        ids, known = (getattr(one, f"{what}_ids") for one in (test, fit))
-        places = places_of(ids, known)
+        ids, fitted = (getattr(pairs, f"{what}_ids") for pairs in (test, fit))
+        places = places_of(ids, fitted)
         if (places < 0).all():
-            given, fitted = (short(one.tolist()[0]) for one in (ids, known))
+            here, there = (short(side.tolist()[0]) for side in (ids, fitted))
             raise ValueError(
-                f"No {what} of these pairs is in the fit: ids here are such as {given}, those of "
-                f"the fit such as {fitted}."
+                f"No {what} of these pairs is in the fit: ids here are such as {here}, those of "
+                f"the fit such as {there}."
             )
     return places
 
@@ -292,13 +292,13 @@ def read_histories(
         columns, numbers = places_of(at, item_ids, what), _numbers(values, what)
     except (TypeError, ValueError):
         for name, own in histories.items():  # say whose
-            one = f"{what}[{short(name)}]"
-            read_ids([*own], one)
-            _numbers([*own.values()] if isinstance(own, Mapping) else [], one)
+            place = f"{what}[{short(name)}]"
+            read_ids([*own], place)
+            _numbers([*own.values()] if isinstance(own, Mapping) else [], place)
         raise
-    known = columns >= 0
-    places = np.array(rows, dtype=np.int64)[known], columns[known]
-    X, counts = _merged(places, numbers[known], (len(histories), m))
+    mask = columns >= 0
+    places = np.array(rows, dtype=np.int64)[mask], columns[mask]
+    X, counts = _merged(places, numbers[mask], (len(histories), m))
     X.sort_indices()
     alone = np.repeat(np.array(liked, dtype=bool), np.diff(X.indptr))
     X.data[alone] = np.nan if kind == "graded" else counts.data[alone]

@@ -158,18 +158,18 @@ def best_setting(
     popularity = lists.popularity(kept)
 
     def ndcg(scores: Callable[[slice], Array]) -> float:
-        found, _ = lists.best_items(scores, Z.shape, _CUT, kept, None, threads)
-        return float(ranking.ndcg(found, relevant, _CUT))
+        items, _ = lists.best_items(scores, Z.shape, _CUT, kept, None, threads)
+        return float(ranking.ndcg(items, relevant, _CUT))
 
-    def tried(one: Setting) -> float:
-        F, G = factors.factorize_pairs(kept, one, passes, np.random.default_rng(seed), threads)
-        found = ndcg(lists.Scores(F, G, kept, None, popularity, 0.0).block)
-        trials.append(Trial("Recommender", found, *one[:3]))
-        return found
+    def score_of(setting: Setting) -> float:
+        F, G = factors.factorize_pairs(kept, setting, passes, np.random.default_rng(seed), threads)
+        score = ndcg(lists.Scores(F, G, kept, None, popularity, 0.0).block)
+        trials.append(Trial("Recommender", score, *setting[:3]))
+        return score
 
-    best = max(settings, key=tried)
-    largest = max(one.ndcg for one in trials)
-    if larger is not None and tried(wide := best._replace(n_components=larger)) > largest:
+    best = max(settings, key=score_of)
+    largest = max(trial.ndcg for trial in trials)
+    if larger is not None and score_of(wide := best._replace(n_components=larger)) > largest:
         best, largest = wide, trials[-1].ndcg
     of_popular = ndcg(lists.popular_scores(popularity))
     trials.append(Trial("popular items", of_popular))

@@ -63,7 +63,7 @@ class Frobenius(Loss):
             nothing = (None, None, None), np.empty((0, F.shape[1]), F.dtype)
             blocks = ((rows, *nothing) for rows in row_slices(len(F)))
         else:
-            blocks = part.entries.listed(len(F), G)
+            blocks = part.entries.csr_blocks(len(F), G)
         for rows, (indptr, indices, w), here in blocks:
             scale = None if part.rows is None else part.rows[rows]
             rest = here, P[rows], F[rows], tol, most, term.threads
@@ -140,7 +140,7 @@ class KullbackLeibler(Loss):
         N = np.empty_like(F)
         self.N(term.form, F, G, Target(N))
         unsolved = 0
-        for rows, csr, here in term.entries.listed(len(F), G):
+        for rows, csr, here in term.entries.csr_blocks(len(F), G):
             unsolved += kernels.kl_rows(*csr, here, N[rows], F[rows], tol, most, term.threads)
         return unsolved
 

@@ -98,10 +98,10 @@ def map_to(
             f"adata.varm[{key_added!r}] has programs of its own cells; give another key_added."
         )
     _source.require_own(adata, key_added)
-    A, named, programs, scales, of_reference = _programs(reference, key, genes)
+    A, gene_names, programs, scales, of_reference = _programs(reference, key, genes)
     _source.require_unique(adata)
-    places = np.asarray(adata.var_names.get_indexer(named))
-    missing = [str(gene) for gene in named[places < 0]]
+    places = np.asarray(adata.var_names.get_indexer(gene_names))
+    missing = [str(gene) for gene in gene_names[places < 0]]
     if len(missing) == len(places):
         names = f"such as {listed(missing)}. Use the same kind of names in both"
         raise ValueError(f"adata has none of the {len(places)} genes of the reference, {names}.")

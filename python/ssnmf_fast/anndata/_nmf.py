@@ -108,19 +108,19 @@ def nmf(
     of_batches = [] if batches is None else [str(name) for name in batches.categories]
     sets = None if gene_sets is None else _known_sets(adata, gene_sets, rank)
     adata = _source.writable(adata, copy)
-    given: dict[str, Any] = {"loss": loss, "solver": solver, "max_iter": max_iter, "tol": tol}
+    options: dict[str, Any] = {"loss": loss, "solver": solver, "max_iter": max_iter, "tol": tol}
     plain = plain_parameters(batch_key=batch_key, random_state=random_state)
-    parameters = {"n_components": rank, **given, **plain}
-    given |= {"random_state": random_state, "n_threads": n_threads, "verbose": verbose}
+    parameters = {"n_components": rank, **options, **plain}
+    options |= {"random_state": random_state, "n_threads": n_threads, "verbose": verbose}
     selection = layer, use_highly_variable, mask_var, scale, memory, temporary_folder
-    also = [gene for each in (sets or {}).values() for gene in each]
+    also = [gene for genes in (sets or {}).values() for gene in genes]
     names = None
     with selected_data(adata, *selection, also) as data:
         model: NMF | SeededTopics
         if sets is None:
-            known = None if batches is None else _usage_of_profiles(data.X, batches)
-            model = NMF(rank + len(of_batches), init=init, n_starts=n_starts, **given)
-            model.fit(data.X, covariates=known)
+            usage = None if batches is None else _usage_of_profiles(data.X, batches)
+            model = NMF(rank + len(of_batches), init=init, n_starts=n_starts, **options)
+            model.fit(data.X, covariates=usage)
         else:
             if isinstance(data.X, CsrFile):
                 size = f"{bytes_of(data.X.nnz, data.X.dtype) / 2**30:.1f} GiB"
@@ -128,8 +128,8 @@ def nmf(
                 raise ValueError(f"gene_sets need the data in memory ({size}). {remedy}")
             free = (name for number in count(1) if (name := f"free{number}") not in sets)
             names = [*sets, *islice(free, rank - len(sets))]
-            given |= {"membership": "mixed", "feature_names": adata.var_names[data.genes]}
-            model = SeededTopics(sets, n_free_topics=rank - len(sets), **given).fit(data.X)
+            options |= {"membership": "mixed", "feature_names": adata.var_names[data.genes]}
+            model = SeededTopics(sets, n_free_topics=rank - len(sets), **options).fit(data.X)
     factors = model.representation_, model.components_
     facts = {"objective": float(model.objective_[-1][1]), "n_iter": int(model.n_iter_)}
     _write_programs(adata, key_added, factors, data, parameters, names, of_batches, **facts)
@@ -211,18 +211,18 @@ def usages_to_obs(
     """
     _source.require_annotated(adata, "adata")
     if f"X_{key}" not in adata.obsm or key not in adata.uns or "names" not in adata.uns[key]:
-        known = [name for name in adata.uns if f"X_{name}" in adata.obsm and name in adata.varm]
-        raise ValueError(f"adata has no programs with key={key!r}; available keys are {known}.")
+        keys = [name for name in adata.uns if f"X_{name}" in adata.obsm and name in adata.varm]
+        raise ValueError(f"adata has no programs with key={key!r}; available keys are {keys}.")
     usages = np.asarray(adata.obsm[f"X_{key}"])
     if shares:
         usages = divide_by_sums(usages).astype(usages.dtype)
     names = [f"{prefix or ''}{name}" for name in adata.uns[key]["names"]]
-    written = list(adata.uns[key].get("obs_columns", ()))
-    if taken := [one for one in names if one in adata.obs and one not in written]:
-        raise ValueError(f"adata.obs already has other columns {taken}; give a prefix.")
+    earlier = list(adata.uns[key].get("obs_columns", ()))
+    if others := [name for name in names if name in adata.obs and name not in earlier]:
+        raise ValueError(f"adata.obs already has other columns {others}; give a prefix.")
     for name, column in zip(names, usages.T, strict=True):
         adata.obs[name] = column
-    adata.uns[key]["obs_columns"] = np.array([*dict.fromkeys(written + names)], dtype=object)
+    adata.uns[key]["obs_columns"] = np.array([*dict.fromkeys(earlier + names)], dtype=object)
     return names
 
 
@@ -272,10 +272,10 @@ def _known_sets(
     sets: dict[str, dict[str, float]] = {}
     for name, genes in gene_sets.items():
         strengths = genes if isinstance(genes, Mapping) else {}
-        known = adata.var_names[_source.gene_numbers(adata, genes, f"gene_sets[{name!r}]")]
+        present = adata.var_names[_source.gene_numbers(adata, genes, f"gene_sets[{name!r}]")]
         if (text := nfc(str(name))) in sets:
             raise ValueError(f"gene_sets has the program {text!r} twice; names must be unique.")
-        sets[text] = {gene: strengths.get(gene, 1.0) for gene in known}
+        sets[text] = {gene: strengths.get(gene, 1.0) for gene in present}
     return sets
 
 
@@ -353,8 +353,8 @@ def consensus(
     settings = ("loss", "n_starts", "distance_threshold")
     parameters = {"n_components": rank} | {name: getattr(result, name) for name in settings}
     parameters |= plain_parameters(random_state=random_state)
-    parts = (result.usage, result.components), data, parameters
-    _write_programs(adata, key_added, *parts, stability=result.stability, error=result.error)
+    arguments = (result.usage, result.components), data, parameters
+    _write_programs(adata, key_added, *arguments, stability=result.stability, error=result.error)
     genes = np.arange(adata.n_vars)
 
     def scaled(first: int, block: sp.csr_array) -> sp.csr_array:
@@ -419,8 +419,8 @@ def choose_rank(
     >>> usages = 30 * rng.dirichlet([0.3] * 3, 100)
     >>> counts = rng.poisson(usages @ rng.gamma(0.5, size=(3, 30)))
     >>> adata = anndata.AnnData(counts.astype(np.float32))
-    >>> given = {"loss": "kullback-leibler", "use_highly_variable": False}
-    >>> sfa.choose_rank(adata, range(1, 6), random_state=0, **given).rank
+    >>> options = {"loss": "kullback-leibler", "use_highly_variable": False}
+    >>> sfa.choose_rank(adata, range(1, 6), random_state=0, **options).rank
     3
     """
     selection = layer, use_highly_variable, mask_var, scale, memory, temporary_folder

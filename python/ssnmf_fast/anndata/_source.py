@@ -217,17 +217,18 @@ def _row_blocks(source: Source, genes: Array, folder: Path, memory: int) -> Iter
     n_bytes = bytes_of(int(source.ends(genes)[-1]), source.dtype)
     n_parts = min(n, 1 + n_bytes * _OF_BLOCKS // memory)
     cuts = np.linspace(0, n, n_parts + 1).astype(np.int64)
-    parts = []
+    collectors = []
     for number, rows in enumerate(map(slice, cuts[:-1], cuts[1:])):
         place = folder / f"rows{number}"
         place.mkdir()
-        parts.append((rows, place, RowCollector(place, rows.stop - rows.start, source.dtype, 0)))
+        collector = RowCollector(place, rows.stop - rows.start, source.dtype, 0)
+        collectors.append((rows, place, collector))
     for piece in source.pieces(genes):
-        for rows, _, columns in parts:
-            columns.append(sp.csr_array(piece.values[rows].T))
-    for _, place, columns in parts:
-        stored = columns.finish(memory)
-        block = stored.rows(slice(0, len(genes))) if isinstance(stored, CsrFile) else stored
+        for rows, _, collector in collectors:
+            collector.append(sp.csr_array(piece.values[rows].T))
+    for _, place, collector in collectors:
+        matrix = collector.finish(memory)
+        block = matrix.rows(slice(0, len(genes))) if isinstance(matrix, CsrFile) else matrix
         yield sp.csr_array(block.T)
         rmtree(place)
 
@@ -257,17 +258,17 @@ def require_own(adata: AnnData, key: str) -> None:
     """Raise ValueError if the results of a key would replace those of another tool."""
     require_annotated(adata, "adata")
     places = ("obsm", f"X_{key}"), ("varm", key), ("uns", key)
-    taken = [f"{part}[{name!r}]" for part, name in places if name in getattr(adata, part)]
+    entries = [f"{part}[{name!r}]" for part, name in places if name in getattr(adata, part)]
     about = adata.uns.get(key)
-    if taken and not (isinstance(about, Mapping) and "version" in about):
-        raise ValueError(f"adata.{taken[0]} comes from another tool; give another key_added.")
+    if entries and not (isinstance(about, Mapping) and "version" in about):
+        raise ValueError(f"adata.{entries[0]} comes from another tool; give another key_added.")
 
 
 def write_about(adata: AnnData, key: str, **about: Any) -> None:
     """Write facts about results; keep the names of their columns of `obs`."""
     earlier = adata.uns.get(key, {})
-    kept = {name: earlier[name] for name in ("obs_columns",) if name in earlier}
-    adata.uns[key] = {**about, "version": __version__, **kept}
+    columns = {name: earlier[name] for name in ("obs_columns",) if name in earlier}
+    adata.uns[key] = {**about, "version": __version__, **columns}
 
 
 def require_unique(adata: AnnData) -> None:
@@ -344,8 +345,8 @@ def selected_data(
         mask_var, name = adata.var[mask_var], f"adata.var[{mask_var!r}]"
     mask = np.ones(adata.n_vars, dtype=bool) if mask_var is None else np.asarray(mask_var)
     if mask.shape != (adata.n_vars,) or mask.dtype != bool:
-        wanted = f"expected a bool for each of the {adata.n_vars} genes"
-        raise ValueError(f"{name} has shape {mask.shape} and dtype {mask.dtype}; {wanted}.")
+        expected = f"expected a bool for each of the {adata.n_vars} genes"
+        raise ValueError(f"{name} has shape {mask.shape} and dtype {mask.dtype}; {expected}.")
     if not mask.any():
         raise ValueError(f"{name} chooses no gene; expected at least one.")
     genes = np.flatnonzero(mask | adata.var_names.isin(also))

@@ -16,10 +16,10 @@ from .._common.warn import UNINFORMED, is_quiet, warn_user
 from .._data import arrays, border, tensors
 from .._data.threads import resolve_threads
 from .._solver.loop import verbose_progress
-from ._irls import Fit, Method, Problem
 from ._matrix_irls import MatrixIRLS
 from ._methods import MethodName, check_method
 from ._noisy import BIAS_WEIGHTS
+from ._problem import CompletionProblem, Iterate, Method
 from ._result import Completion, CompletionState, Ids, read_frame
 
 _HINT = "Divide M by a constant that brings its entries, and fill_value, nearer to 1."
@@ -152,8 +152,8 @@ def complete(
     >>> bool(np.abs(fit.to_dense() - M).max() < 1e-6)
     True
     """
-    chosen = check_method(method, noisy=gamma_min is not None)
-    kind = type(chosen).__name__
+    method = check_method(method, noisy=gamma_min is not None)
+    kind = type(method).__name__
     rank = None if n_components is None else border.check_integer(n_components, "n_components", 1)
     gamma_min = check_gamma_min(gamma_min)
     for name, flag in (("biases", biases), ("nonnegative", nonnegative), ("clip", clip)):
@@ -163,12 +163,12 @@ def complete(
     max_iter = None if max_iter is None else border.check_integer(max_iter, "max_iter", 1)
     tol = None if tol is None else border.check_real(tol, "tol")
     rng, threads = border.check_random_state(random_state), resolve_threads(n_threads)
-    noisy = gamma_min is not None and chosen.by_levels
+    noisy = gamma_min is not None and method.by_levels
     options = {"n_components": rank, "gamma_min": gamma_min, "init": init}
     unused = [name for name, value in options.items() if value is not None]
-    if unused and not chosen.takes_rank:
+    if unused and not method.takes_rank:
         raise ValueError(f"method {kind} determines the rank itself and does not use {unused[0]}.")
-    if gamma_min is not None and isinstance(chosen, MatrixIRLS):
+    if gamma_min is not None and isinstance(method, MatrixIRLS):
         raise ValueError(
             "method MatrixIRLS, for exact data, does not use gamma_min; 'auto' and IRLS do."
         )
@@ -200,19 +200,19 @@ def complete(
     if rank is not None and rank > min(entries.shape):
         raise ValueError(f"n_components must be at most min{entries.shape} for M; got {rank}.")
     if nonnegative is None:
-        nonnegative = chosen.nonnegative and not noisy and bool(entries.data.min() >= 0)
+        nonnegative = method.nonnegative and not noisy and bool(entries.data.min() >= 0)
     start = None if init is None else _start(init, entries.shape, fill_value, entries.dtype)
     weights = BIAS_WEIGHTS if biases else None
     parameters = entries, rank, gamma_min, weights, max_iter, tol, rng, threads, fill_value
-    problem = Problem(*parameters, lower=0.0 if nonnegative else -np.inf, init=start)
+    problem = CompletionProblem(*parameters, lower=0.0 if nonnegative else -np.inf, init=start)
     if clip is None:
         clip = not kind.startswith("Structured") and _are_grades(entries.data)
     lower = max(problem.lower, float(entries.data.min())) if clip else problem.lower
     upper = max(lower, float(entries.data.max())) if clip else np.inf
     filled = f"fill_value = {fill_value:g}" + ", clipped" * (not lower <= fill_value <= upper)
     warn_of_uninformed(entries, filled, biases=bool(biases), listed=isinstance(M, tuple))
-    fit = solve(chosen, problem, callback, verbose)
-    return replace(fit, lower=lower, upper=upper, row_ids=ids[0], column_ids=ids[1])
+    completion = solve(method, problem, callback, verbose)
+    return replace(completion, lower=lower, upper=upper, row_ids=ids[0], column_ids=ids[1])
 
 
 def _are_grades(values: Array) -> bool:
@@ -226,31 +226,31 @@ def _are_grades(values: Array) -> bool:
 
 
 def solve(
-    method: Method, problem: Problem, callback: Callable[..., Any] | None, verbose: int
+    method: Method, problem: CompletionProblem, callback: Callable[..., Any] | None, verbose: int
 ) -> Completion:
-    """Return the last fit of a method, or the first for which an observer returns True."""
+    """Complete by the last iterate, or the first for which an observer returns True."""
     noisy, observations = problem.gamma_min is not None and method.by_levels, problem.observations
     with verbose_progress(verbose, problem.max_iter, "complete", "change") as progress:
-        observers: list[Any] = [each for each in (callback, progress) if each is not None]
+        observers: list[Any] = [call for call in (callback, progress) if call is not None]
         if not noisy and observations.norm == 0:  # all entries are equal to `fill_value`
             (n, m), dtype = observations.shape, observations.dtype
             F, G = np.zeros((n, 1), dtype), np.zeros((m, 1), dtype)
-            iterate = np.zeros((n, m), dtype) if method.dense else None
-            fits = iter([Fit(observations, F, G, np.zeros(1), [], True, iterate=iterate)])
+            X = np.zeros((n, m), dtype) if method.dense else None
+            iterates = iter([Iterate(observations, F, G, np.zeros(1), [], True, X=X)])
         else:
-            fits = method._fits(problem)
-        for fit in fits:
-            if not observers or not fit.history:
+            iterates = method._iterates(problem)
+        for iterate in iterates:
+            if not observers or not iterate.history:
                 continue
-            state = fit.history[-1]
-            left, right = fit.pair(state.n_components)
+            state = iterate.history[-1]
+            left, right = iterate.pair(state.n_components)
             left.flags.writeable = right.flags.writeable = False
             state = replace(state, left=left, right=right)
             answers = [observer(state) for observer in observers]  # all, before any stops
             if any(answers):
-                fit = fit._replace(converged=fit.converged and not noisy)
+                iterate = iterate._replace(converged=iterate.converged and not noisy)
                 break
-        result = fit.completion(problem)
+        result = iterate.completion(problem)
     names = ("left", "right", "singular_values", "iterate")
     border.require_finite({name: getattr(result, name) for name in names}, _HINT)
     return result
@@ -340,11 +340,11 @@ def read_observed(
         array = border.check_matrix(M, "M", allow_negative=True)
         pattern = ~np.isnan(array)
         if observed is not None:
-            wanted = _pattern(observed, array.shape).toarray()
-            if (wanted & ~pattern).any():
-                row, column = np.argwhere(wanted & ~pattern)[0]
+            mask = _pattern(observed, array.shape).toarray()
+            if (mask & ~pattern).any():
+                row, column = np.argwhere(mask & ~pattern)[0]
                 raise ValueError(f"M[{row}, {column}] is NaN, but observed is True there.")
-            pattern = wanted
+            pattern = mask
         matrix = arrays.list_entries(array, pattern)
     signs: dict[str, Any] = {"allow_nan": False, "allow_negative": True}
     matrix = border.check_matrix(

@@ -1,220 +1,21 @@
-"""Completion problems, and iteratively reweighted least squares on sparse plus low rank."""
+"""Iteratively reweighted least squares on sparse plus low rank."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
-from functools import cached_property
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from numbers import Real
-from typing import Any, ClassVar, NamedTuple
+from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from .. import _linalg as ops
 from .._backend.dispatch import kernels, padded
 from .._common.arrays import Array
 from .._data.arrays import entry_rows
-from .._data.border import LARGEST, check_integer, check_option, check_real
-from .._linalg import leading_triplets, sketch, truncated_svd
-from ._result import Completion, CompletionState
-
-# Arguments of the kernels: c, eps and q of the step towards sparsity, whether it is proximal, and
-# the smallest value.
-Shrink = tuple[float, float, float, bool, float]
-Pair = tuple[Array, Array]
-
-IDENTITY: Shrink = (0.0, 1.0, 1.0, True, -np.inf)
-_NORM_SKETCH, _NORM_STEPS = 5, 8
-
-
-@dataclass(frozen=True)
-class Observations:
-    """P_O(M - offset) / scale, of spectral norm 1: values on a pattern, zero elsewhere."""
-
-    pattern: ops.Pattern
-    values: Array
-    scale: float
-    offset: float
-    n_threads: int
-
-    @classmethod
-    def of(cls, matrix: sp.csr_array, offset: float, n_threads: int) -> Observations:
-        pattern = ops.Pattern.of(matrix, n_threads)
-        values = matrix.data - matrix.dtype.type(offset)
-        largest = float(np.abs(values).max())
-        scale = 1.0
-        if largest > 0:
-            shifted = ops.SparseOperator(pattern, values / values.dtype.type(largest), n_threads)
-            rng = np.random.default_rng(0)
-            _, singular, _ = truncated_svd(shifted, 1, _NORM_SKETCH, _NORM_STEPS, rng)
-            scale = largest * float(singular[0])
-        return cls(pattern, values / values.dtype.type(scale), scale, offset, n_threads)
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self.pattern.shape
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        return self.values.dtype
-
-    @property
-    def csr(self) -> tuple[Array, Array, Array]:
-        return self.pattern.indptr, self.pattern.indices, self.values
-
-    @cached_property
-    def norm(self) -> float:
-        return float(ops.square(self.values) ** 0.5)
-
-    def relative(self, residuals: Array) -> float:
-        return float(ops.square(residuals) ** 0.5 / self.norm) if self.norm > 0 else 0.0
-
-    @property
-    def root_mean_square(self) -> float:
-        return float(self.norm / len(self.values) ** 0.5)
-
-    def freedom(self, rank: int) -> float:
-        """Degrees of freedom of a matrix of this rank, per observed entry (FR)."""
-        n, m = self.shape
-        return rank * (n + m - rank) / len(self.values)
-
-    def largest_rank(self) -> int:
-        """Largest rank that the observed entries can determine (thesis 2.3.3)."""
-        n, m = self.shape
-        share = len(self.values) / (n * m)
-        return max(1, int(np.ceil(min(n, m) * (1 - np.sqrt(max(0.0, 1 - share))))))
-
-    def residuals(self, F: Array, G: Array, scale: float = 1.0, shrink: Shrink = IDENTITY) -> Array:
-        """P_O(M - phi(scale F G^T)), a value for every observed entry."""
-        out, threads = np.empty_like(self.values), self.n_threads
-        step, eps, q, proximal, floor = shrink
-        kernels.mapped_residuals(
-            *self.csr, F, G, scale, step, eps, q, proximal, floor, out, threads
-        )
-        return out
-
-    def exact_rows(self, G: Array, ridge: Array) -> Array:
-        """Rows of F that minimize the weighted norm of the iterate (thesis (2.6))."""
-        F = np.zeros((self.shape[0], G.shape[1]), dtype=self.dtype)
-        kernels.ridge_rows(*self.csr, G, ridge, F, self.n_threads)
-        return F
-
-
-@dataclass(frozen=True)
-class Problem:
-    """Checked arguments of :func:`ssnmf_fast.complete`, in the units of the data."""
-
-    entries: sp.csr_array
-    rank: int | None
-    gamma_min: float | str | None
-    biases: tuple[float, float] | None  # the weights of zero in row and column means
-    max_iter: int | None
-    tol: float | None
-    rng: np.random.Generator
-    n_threads: int
-    fill_value: float = 0.0
-    lower: float = -np.inf  # smallest value of a missing entry
-    init: Pair | None = None  # F and G to start from, with orthonormal columns of G
-    tenths: int = 0  # hidden one after the other to choose gamma at a given rank
-
-    @cached_property
-    def observations(self) -> Observations:
-        return Observations.of(self.entries, self.fill_value, self.n_threads)
-
-    @property
-    def floor(self) -> float:
-        """Smallest value of a missing entry, in scaled units."""
-        return (self.lower - self.fill_value) / self.observations.scale
-
-    @cached_property
-    def start(self) -> Pair | None:
-        """The factors of a warm start, in scaled units."""
-        if self.init is None:
-            return None
-        F, G = self.init
-        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-            F = F / F.dtype.type(self.observations.scale)
-        limit = LARGEST[F.dtype]
-        if not np.abs(F).max(initial=0.0) <= limit:
-            raise ValueError(
-                f"init is more than {limit:.0e} times as large as M - fill_value, which is too "
-                "large. Leave it out, or divide it by a constant."
-            )
-        return F, G
-
-
-class Fit(NamedTuple):
-    """State of a method: F G^T in scaled units, with orthonormal columns of G."""
-
-    observations: Observations
-    F: Array
-    G: Array
-    singular: Array
-    history: list[CompletionState]
-    converged: bool
-    biases: Pair | None = None  # of rows and of columns, in the units of the data
-    iterate: Array | None = None  # n x m, if the method stores it
-
-    def pair(self, rank: int) -> Pair:  # in the units of the data
-        F, G = ops.signed(self.F[:, :rank], self.G[:, :rank])
-        return F * F.dtype.type(self.observations.scale), np.ascontiguousarray(G.T)
-
-    def completion(self, problem: Problem) -> Completion:
-        observations, rank = self.observations, len(self.singular)
-        dtype, scale = observations.dtype, observations.dtype.type(observations.scale)
-        left, right = self.pair(rank)
-        if self.biases is not None:
-            rows, columns = self.biases
-            left = np.column_stack([left, rows, np.ones(len(rows))]).astype(dtype)
-            right = np.vstack([right, np.ones(len(columns)), columns]).astype(dtype)
-        X, entries = self.iterate, problem.entries
-        if X is not None:
-            X = X * scale + dtype.type(observations.offset)
-            np.maximum(X, dtype.type(problem.lower), out=X)
-            X[entry_rows(entries.indptr), entries.indices] = entries.data  # not rounded by scaling
-        return Completion(
-            left,
-            right,
-            observations.offset,
-            self.singular * observations.scale,
-            n_components=rank,
-            scale=observations.scale,
-            gamma=self.history[-1].gamma if self.history else 0.0,
-            history=self.history,
-            n_iter=self.history[-1].iteration if self.history else 0,
-            converged=self.converged,
-            lower=problem.lower,
-            observed=entries,
-            iterate=X,
-        )
-
-
-class Method(ABC):
-    """A method of :func:`ssnmf_fast.complete`."""
-
-    by_levels: ClassVar[bool] = False  # whether it fits noisy data by levels of gamma
-    takes_rank: ClassVar[bool] = True  # and a smallest gamma and a start
-    nonnegative: ClassVar[bool] = False  # the default if no observed entry is negative
-    dense: ClassVar[bool] = False  # whether its iterate is an n x m array
-    options: ClassVar[dict[str, Sequence[str]]] = {}  # values of text parameters
-
-    def __post_init__(self) -> None:
-        for parameter in fields(self):  # type: ignore[arg-type]
-            name, value = parameter.name, getattr(self, parameter.name)
-            if name in self.options:
-                check_option(value, name, self.options[name])
-            elif name in ("k_s", "k_l"):
-                object.__setattr__(self, name, check_integer(value, name, 1))
-            elif not (name in ("gamma", "eps") and callable(value)):
-                most = None if name == "sparsity" else 1
-                object.__setattr__(self, name, check_real(value, name, maximum=most))
-
-    @abstractmethod
-    def _fits(self, problem: Problem) -> Iterator[Fit]:
-        """Yield the state at every check; the last one is the result."""
-
+from .._linalg import leading_triplets, sketch
+from ._problem import IDENTITY, CompletionProblem, Iterate, Observations, Pair, Shrink
+from ._result import CompletionState
 
 _OVERSAMPLING = 5
 _FIRST_POWER_STEPS, _POWER_STEPS = 3, 1
@@ -299,9 +100,9 @@ def structured(
     **others: Any,
 ) -> Schedule:
     """Structured sIRLS with the parameters of the authors' code, or Algorithm 2 of the thesis."""
-    named = {"gamma": gamma, "eps": eps}
-    rules = {name: rule for name, rule in named.items() if callable(rule)}
-    ratio, eps_ratio = (1.0 if callable(value) else value for value in named.values())
+    regularizers = {"gamma": gamma, "eps": eps}
+    rules = {name: rule for name, rule in regularizers.items() if callable(rule)}
+    ratio, eps_ratio = (1.0 if callable(value) else value for value in regularizers.values())
     others |= {"sparse_steps": k_s, "inner_steps": k_l, "eps_decay": eps_ratio, "rules": rules}
     if step == "proximal":
         return Schedule(1.0, ratio, gamma_min or 1e-17, **others)
@@ -406,12 +207,12 @@ class Iteration:
             # The space of the last iterate is a good start.
             U, singular, V = leading_triplets(X, self._space, self._columns, self._power_steps)
             self._space, self._power_steps = V, _POWER_STEPS
-        kept = max(1, min(self.rank, int((singular > _NEGLIGIBLE * singular[0]).sum())))
+        count = max(1, min(self.rank, int((singular > _NEGLIGIBLE * singular[0]).sum())))
         if self._estimated:
             above = int((singular[: self.rank] > 1e-2 * singular[0]).sum())
             self.rank = max(1, min(self.rank, above))
-        self.singular = singular[:kept].astype(np.float64)
-        return padded(U[:, :kept] * singular[:kept], U.dtype), padded(V[:, :kept], V.dtype)
+        self.singular = singular[:count].astype(np.float64)
+        return padded(U[:, :count] * singular[:count], U.dtype), padded(V[:, :count], V.dtype)
 
     def _steps(self, product: Array, G: Array, schedule: Schedule) -> Array:
         """Gradient steps F <- (X G) diag(d) with fixed weights; `product` is the first X G."""
@@ -451,7 +252,7 @@ def distance_squared(
     return ops.square(along) + ops.inner(across, F_before)
 
 
-def iterations(state: Iteration, schedule: Schedule, tol: float) -> Iterator[Fit]:
+def iterations(state: Iteration, schedule: Schedule, tol: float) -> Iterator[Iterate]:
     """Iterate until the relative change of an iteration is below `tol` at a check."""
     history: list[CompletionState] = []
     for iteration in range(1, schedule.max_iter + 1):
@@ -467,12 +268,12 @@ def iterations(state: Iteration, schedule: Schedule, tol: float) -> Iterator[Fit
         change, residual = state.relative(moved, F, residuals), observations.relative(residuals)
         singular, gamma = state.singular, state.gamma
         history.append(CompletionState(iteration, change, residual, gamma, len(singular)))
-        yield Fit(observations, F, G, singular, history, change < tol, iterate=state.X)
+        yield Iterate(observations, F, G, singular, history, change < tol, X=state.X)
         if change < tol:
             return
 
 
-def estimated_rank(problem: Problem, schedule: Schedule) -> int:
+def estimated_rank(problem: CompletionProblem, schedule: Schedule) -> int:
     state = Iteration(problem.observations, None, problem.start, problem.rng)
     for _ in iterations(state, schedule, 1e-4):
         pass

@@ -1,4 +1,4 @@
-"""Weighted least squares on the tangent space of matrices of one rank, by conjugate gradients.
+"""EntryWeights least squares on the tangent space of matrices of one rank, by conjugate gradients.
 
 At U diag(s) V^T (orthonormal U: n x r, V: m x r) a tangent matrix is U (C V^T + R^T) + L V^T with a
 core C (r x r) and two blocks R (m x r) with V^T R = 0, L (n x r) with U^T L = 0.
@@ -19,7 +19,8 @@ from .._backend.dispatch import aligned_zeros, kernels, padded, padded_zeros
 from .._common.arrays import Array
 from .._data.arrays import column_ranges, entry_rows, kernel_parts, transpose
 from .._linalg import leading_triplets, orthonormal, sketch
-from ._irls import Fit, Method, Observations, Problem, distance_squared, estimated_rank, structured
+from ._irls import distance_squared, estimated_rank, structured
+from ._problem import CompletionProblem, Iterate, Method, Observations
 from ._result import CompletionState
 
 _MAX_STEPS = 300  # of conjugate gradients
@@ -42,7 +43,7 @@ class Tangent(NamedTuple):
         return Tangent(*(x / (d + shift) for x, d in zip(self, diagonal, strict=True)))
 
 
-class Weighted:
+class EntryWeights:
     """Weights of the entries of a pattern (None: ones), by rows and by columns."""
 
     def __init__(
@@ -89,7 +90,7 @@ class TangentSpace:
         U, V = (padded(factor, factor.dtype) for factor in (self.U, self.V))
         return self._part(X.times(V)[:, : self.rank], X.transposed_times(U)[:, : self.rank])
 
-    def weigh(self, x: Tangent, entries: Sequence[Weighted]) -> Tangent:
+    def weigh(self, x: Tangent, entries: Sequence[EntryWeights]) -> Tangent:
         r = self.rank
         left, right = self.factors(x)
         # One pass gives (W .* x) [., V], the other (W .* x)^T [U, .]
@@ -112,7 +113,7 @@ def curvature(singular: Array, eps: float, dtype: npt.DTypeLike) -> Tangent:
 def solve(
     space: TangentSpace,
     curvature: Tangent,
-    entries: Sequence[Weighted],
+    entries: Sequence[EntryWeights],
     mean_weight: float,
     target: Tangent,
     start: Tangent,
@@ -175,7 +176,7 @@ class MatrixIRLS(Method):
 
     nonnegative: ClassVar[bool] = True
 
-    def _fits(self, problem: Problem) -> Iterator[Fit]:
+    def _iterates(self, problem: CompletionProblem) -> Iterator[Iterate]:
         """Iterate until the relative change of the low-rank part is below `tol`."""
         observations, rank, n_threads = problem.observations, problem.rank, problem.n_threads
         (n, m), dtype, pattern = observations.shape, observations.dtype, observations.pattern
@@ -192,7 +193,7 @@ class MatrixIRLS(Method):
         F, G = padded(F, dtype), padded(G, dtype)
         residuals = observations.residuals(F, G)
         missing = _MissingEntries(problem, 2.0 if freedom > _HARD else 1.0, self.sparsity)
-        everywhere = Weighted(pattern, None, dtype, n_threads)
+        everywhere = EntryWeights(pattern, None, dtype, n_threads)
         data = ops.SparseOperator(pattern, observations.values, n_threads)
         share = len(observations.values) / (n * m)
         history: list[CompletionState] = []
@@ -206,18 +207,18 @@ class MatrixIRLS(Method):
             decayed = eps_decay * eps if history else 0.0
             eps = min(eps, max(following, max(1e-12, least) * largest, decayed))
             space = TangentSpace(U[:, :rank].copy(), row_space[:, :rank].copy(), n_threads)
-            target, weighted, mean = space.project(data), [everywhere], share
+            target, weights, mean = space.project(data), [everywhere], share
             is_zero = not history and problem.start is None
             pulled, pull = (None, None) if is_zero else missing.weigh(F, G, eps / largest)
             if pulled is not None:
-                weighted.append(pulled)
+                weights.append(pulled)
                 mean += pulled.mean * (1 - share)
                 if pull is not None:
                     pulling = ops.SparseOperator(pulled.pattern, pull, n_threads)
                     target = target.plus(1.0, space.project(pulling))
             bend = curvature(singular[:rank], eps, dtype)
             cg_tol = max(1e-8, least, min(cg_share * change, 1e-2))
-            x = solve(space, bend, weighted, mean, target, space.project(X), cg_tol)
+            x = solve(space, bend, weights, mean, target, space.project(X), cg_tol)
             before = F, G
             F, G, values = _orthonormal(*space.factors(x), n_threads)
             length = moved = ops.square(F) ** 0.5
@@ -228,7 +229,7 @@ class MatrixIRLS(Method):
             residual = observations.relative(residuals)
             history.append(CompletionState(iteration, change, residual, eps**2, rank))
             values = values[:rank].astype(np.float64)
-            yield Fit(observations, F, G, values, history, change < tol)
+            yield Iterate(observations, F, G, values, history, change < tol)
             if change < tol:
                 return
 
@@ -236,36 +237,36 @@ class MatrixIRLS(Method):
 class _MissingEntries:
     """Weights on missing entries: `share` samples per observed entry, or all of them."""
 
-    def __init__(self, problem: Problem, share: float, sparsity: float) -> None:
+    def __init__(self, problem: CompletionProblem, share: float, sparsity: float) -> None:
         self._problem, self._sparsity = problem, sparsity
         pattern = problem.observations.pattern
         n, m = pattern.shape
-        self._taken = entry_rows(pattern.indptr) * m + pattern.indices
-        self._count, self._wanted = n * m - len(self._taken), int(share * len(self._taken))
+        self._observed = entry_rows(pattern.indptr) * m + pattern.indices
+        self._count, self._samples = n * m - len(self._observed), int(share * len(self._observed))
         self._whole: ops.Pattern | None = None
 
     def _draw(self) -> ops.Pattern:
-        """Return distinct missing entries, uniformly at random, about `self._wanted`."""
+        """Return distinct missing entries, uniformly at random, about `self._samples`."""
         if self._whole is not None:
             return self._whole
         n, m = shape = self._problem.observations.shape
-        if self._count <= self._wanted:
+        if self._count <= self._samples:
             places = np.arange(n * m)
         else:
             # Draw more, because some places are observed or drawn twice.
-            hits = self._wanted * (1 + len(self._taken) / self._count)
+            hits = self._samples * (1 + len(self._observed) / self._count)
             places = np.sort(self._problem.rng.integers(n * m, size=int(hits)))
             places = places[np.diff(places, prepend=-1) > 0]
-        places = np.setdiff1d(places, self._taken, assume_unique=True)
+        places = np.setdiff1d(places, self._observed, assume_unique=True)
         rows, columns = np.divmod(places, m)
         indptr = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=n))])
         ranges = column_ranges(np.bincount(columns, minlength=m), self._problem.n_threads)
         pattern = ops.Pattern(shape, indptr.astype(np.int64), columns.astype(np.int32), ranges)
-        if self._count <= self._wanted:
+        if self._count <= self._samples:
             self._whole = pattern
         return pattern
 
-    def weigh(self, F: Array, G: Array, eps: float) -> tuple[Weighted | None, Array | None]:
+    def weigh(self, F: Array, G: Array, eps: float) -> tuple[EntryWeights | None, Array | None]:
         """Return weights, rescaled to stand for all missing entries, and their targets."""
         observations, floor = self._problem.observations, self._problem.floor
         if self._count == 0 or (self._sparsity == 0 and floor == -np.inf):
@@ -283,7 +284,7 @@ class _MissingEntries:
         pull: Array | None = None
         if np.isfinite(floor) and floor != 0.0:
             pull = (scale * np.where(below, _NEGATIVITY * floor, 0.0)).astype(dtype)
-        return Weighted(pattern, (scale * weights).astype(dtype), dtype, n_threads), pull
+        return EntryWeights(pattern, (scale * weights).astype(dtype), dtype, n_threads), pull
 
 
 def _orthonormal(F: Array, G: Array, n_threads: int) -> tuple[Array, Array, Array]:

@@ -18,9 +18,10 @@ from .._common.docstrings import complete
 from .._data.arrays import entry_rows
 from .._data.border import check_option
 from .._linalg import square, svd
-from ._irls import Fit, Iteration, Method, Problem, estimated_rank, iterations, sirls, structured
+from ._irls import Iteration, estimated_rank, iterations, sirls, structured
 from ._matrix_irls import MatrixIRLS
-from ._noisy import noisy_fits
+from ._noisy import noisy_iterates
+from ._problem import CompletionProblem, Iterate, Method
 from ._result import CompletionState
 
 _CHECK_EVERY = 20
@@ -32,7 +33,7 @@ class NNM(Method):
 
     takes_rank: ClassVar[bool] = False
 
-    def _fits(self, problem: Problem) -> Iterator[Fit]:
+    def _iterates(self, problem: CompletionProblem) -> Iterator[Iterate]:
         """Alternate singular value thresholding of X with the constraints on its copy Y."""
         observations = problem.observations
         tol = 1e-5 if problem.tol is None else problem.tol
@@ -47,21 +48,21 @@ class NNM(Method):
         last = problem.max_iter or 2000
         for iteration in range(1, last + 1):
             left, singular, right = svd(Y - dual)
-            kept = max(1, int(np.count_nonzero(singular > 1 / penalty)))
-            shrunk = np.maximum(singular[:kept] - 1 / penalty, 0.0)
-            F, G = left[:, :kept] * shrunk, right[:kept].T
+            rank = max(1, int(np.count_nonzero(singular > 1 / penalty)))
+            shrunk = np.maximum(singular[:rank] - 1 / penalty, 0.0)
+            F, G = left[:, :rank] * shrunk, right[:rank].T
             X = F @ G.T
             before = Y[missing]
-            Y[missing] = np.maximum(self._drawn((X + dual)[missing], penalty), problem.floor)
+            Y[missing] = np.maximum(self._shrink((X + dual)[missing], penalty), problem.floor)
             dual += X - Y
             size = max(float(np.linalg.norm(Y)), 1e-300)
             primal = float(np.linalg.norm(X - Y)) / size
             change = float(np.linalg.norm(Y[missing] - before)) / size
             converged = primal < tol and change < tol
             if iteration % _CHECK_EVERY == 0 or iteration == last or converged:
-                history.append(CompletionState(iteration, change, primal, 0.0, kept))
-                F, G = (padded(one, observations.dtype) for one in (F, G))
-                yield Fit(observations, F, G, shrunk, history, converged)
+                history.append(CompletionState(iteration, change, primal, 0.0, rank))
+                F, G = (padded(factor, observations.dtype) for factor in (F, G))
+                yield Iterate(observations, F, G, shrunk, history, converged)
                 if converged:
                     return
             # Residual balancing (Boyd et al. 2011, 3.4.1).
@@ -70,7 +71,7 @@ class NNM(Method):
             elif change * penalty > 10 * primal:
                 penalty, dual = penalty / 2, dual * 2
 
-    def _drawn(self, z: Array, penalty: float) -> Array:
+    def _shrink(self, z: Array, penalty: float) -> Array:
         """Return missing entries after the proximal step of their norm."""
         return z
 
@@ -92,7 +93,7 @@ class StructuredNNM(NNM):
 
     options: ClassVar = {"missing_norm": ("l1", "l2")}
 
-    def _drawn(self, z: Array, penalty: float) -> Array:
+    def _shrink(self, z: Array, penalty: float) -> Array:
         step = self.sparsity / penalty
         if self.missing_norm == "l1":
             return np.asarray(np.sign(z) * np.maximum(np.abs(z) - step, 0.0))
@@ -128,9 +129,9 @@ class _Reweighted(Method):
             names = "p", *cls.__annotations__
             cls.__doc__ = complete(cls.__doc__, [_Reweighted.__doc__], names)
 
-    def _fits(self, problem: Problem) -> Iterator[Fit]:
+    def _iterates(self, problem: CompletionProblem) -> Iterator[Iterate]:
         if problem.gamma_min is not None and self.by_levels:
-            return noisy_fits(problem, self.p, self.exact)
+            return noisy_iterates(problem, self.p, self.exact)
         observations, rank = problem.observations, problem.rank
         parameters = asdict(self) | {"gamma_min": problem.gamma_min, "floor": problem.floor}
         parameters["eps_floor"] = max((1e-3 * observations.root_mean_square) ** 2, 1e-30)

@@ -16,7 +16,8 @@ import scipy.sparse as sp
 from .._common.arrays import Array
 from .._data.arrays import drop_entries, entry_rows, with_values
 from .._linalg import square
-from ._irls import Fit, Iteration, Observations, Pair, Problem, Schedule, distance_squared
+from ._irls import Iteration, Schedule, distance_squared
+from ._problem import CompletionProblem, Iterate, Observations, Pair
 from ._result import CompletionState
 
 FIRST_GAMMA = 4.0
@@ -99,7 +100,7 @@ class _NoisyFit:
 
     def __init__(
         self,
-        problem: Problem,
+        problem: CompletionProblem,
         schedule: Schedule,
         entries: sp.csr_array,
         rank: int,
@@ -115,7 +116,7 @@ class _NoisyFit:
         if start is not None:
             self._refit_biases()
 
-    def levels(self, last: float, first: float = FIRST_GAMMA) -> Iterator[Fit]:
+    def levels(self, last: float, first: float = FIRST_GAMMA) -> Iterator[Iterate]:
         """Yield the fit at every gamma from `first` down to `last`."""
         problem, state = self._problem, self.state
         most = problem.max_iter or np.inf
@@ -142,7 +143,9 @@ class _NoisyFit:
                 biases = self._biases.sides
                 observations = replace(observations, offset=self._biases.mean)
             converged = gamma <= last and n_iter < most
-            yield Fit(observations, state.F, state.G, state.singular, history, converged, biases)
+            yield Iterate(
+                observations, state.F, state.G, state.singular, history, converged, biases
+            )
             if gamma <= last or n_iter >= most:
                 return
             gamma = max(min(gamma * _LEVEL, FIRST_GAMMA), last)
@@ -179,7 +182,9 @@ class _Best(NamedTuple):
     is_first: bool = False  # whether it was tried first, so that a larger gamma may be better
 
 
-def _divisions(problem: Problem, count: int) -> Iterator[tuple[sp.csr_array, Pair, Array]]:
+def _divisions(
+    problem: CompletionProblem, count: int
+) -> Iterator[tuple[sp.csr_array, Pair, Array]]:
     """Hide tenths of the entries; yield the other entries, and the hidden places and values."""
     entries = problem.entries
     order, size = problem.rng.permutation(entries.nnz), max(1, int(_HELD_OUT * entries.nnz))
@@ -191,8 +196,8 @@ def _divisions(problem: Problem, count: int) -> Iterator[tuple[sp.csr_array, Pai
 
 
 def _search(
-    problem: Problem, schedule: Schedule, gamma_min: float | None
-) -> Generator[Fit, None, tuple[int, float]]:
+    problem: CompletionProblem, schedule: Schedule, gamma_min: float | None
+) -> Generator[Iterate, None, tuple[int, float]]:
     """Choose rank and gamma by the error at a tenth of the observed entries.
 
     A rank starts from the factors of the previous one, slightly above its best gamma.
@@ -218,18 +223,18 @@ def _search(
 
 def _best_level(
     fit: _NoisyFit, gamma_min: float | None, truth: Array, places: Pair, before: _Best
-) -> Generator[Fit, None, _Best]:
+) -> Generator[Iterate, None, _Best]:
     """Lower gamma, from near the best level of the previous rank, until the error stops falling."""
     best, worse = _Best(np.inf, FIRST_GAMMA), 0
     first = min(FIRST_GAMMA, _LEAD * before.near)
     patience = _LEVELS_WITHOUT_GAIN if before.factors is None else 1
     errors: dict[float, float] = {}
-    for reached in fit.levels(gamma_min or _LAST_GAMMA, first):
-        gamma, worse = reached.history[-1].gamma, worse + 1
+    for iterate in fit.levels(gamma_min or _LAST_GAMMA, first):
+        gamma, worse = iterate.history[-1].gamma, worse + 1
         errors[gamma] = error = float(np.sqrt(np.mean(fit.errors(places, truth) ** 2)))
         if error < best.error:
-            best, worse = _Best(error, gamma, factors=(reached.F, reached.G)), 0
-        yield reached._replace(converged=False)
+            best, worse = _Best(error, gamma, factors=(iterate.F, iterate.G)), 0
+        yield iterate._replace(converged=False)
         if worse == patience:
             break
     enough = best.error * (1 + _GAIN)
@@ -238,29 +243,31 @@ def _best_level(
     return best._replace(gamma=gamma_min or best.gamma, near=near, is_first=is_first)
 
 
-def _validated(problem: Problem, schedule: Schedule, rank: int) -> Generator[Fit, None, float]:
+def _validated(
+    problem: CompletionProblem, schedule: Schedule, rank: int
+) -> Generator[Iterate, None, float]:
     """Choose gamma by the Huber losses at several hidden tenths, among levels reached by all."""
     sums: dict[float, Array] = {}
     for part, places, truth in _divisions(problem, problem.tenths):
         fit = _NoisyFit(problem, schedule, part, rank, problem.rng)
         losses: dict[float, Array] = {}
-        for reached in fit.levels(_LAST_GAMMA, MEANS_ONLY):
-            errors = np.abs(fit.errors(places, truth)) * reached.observations.scale
+        for iterate in fit.levels(_LAST_GAMMA, MEANS_ONLY):
+            errors = np.abs(fit.errors(places, truth)) * iterate.observations.scale
             if not losses:
                 limit = _FAR * float(np.mean(errors**2)) ** 0.5
             huber = np.where(errors < limit, errors**2, limit * (2 * errors - limit))
-            losses[reached.history[-1].gamma] = huber
-            yield reached._replace(converged=False)
+            losses[iterate.history[-1].gamma] = huber
+            yield iterate._replace(converged=False)
             if len(losses) - np.argmin([loss.sum() for loss in losses.values()]) > _PATIENCE:
                 break
-        kept = [gamma for gamma in losses if not sums or gamma in sums]
-        sums = {gamma: np.append(sums.get(gamma, []), losses[gamma]) for gamma in kept}
+        gammas = [gamma for gamma in losses if not sums or gamma in sums]
+        sums = {gamma: np.append(sums.get(gamma, []), losses[gamma]) for gamma in gammas}
     best = min(sums, key=lambda gamma: float(sums[gamma].sum()))
     gain = sums[MEANS_ONLY] - sums[best]
     return best if gain.sum() > _SURE * square(gain) ** 0.5 else MEANS_ONLY
 
 
-def noisy_fits(problem: Problem, p: float, exact: bool) -> Iterator[Fit]:
+def noisy_iterates(problem: CompletionProblem, p: float, exact: bool) -> Iterator[Iterate]:
     schedule = Schedule(FIRST_GAMMA, 1.0, 0.0, p=p, inner_steps=10, exact=exact)
     rank, gamma = problem.rank, problem.gamma_min
     if problem.entries.nnz == 1:  # nothing can be held out

@@ -185,15 +185,15 @@ class Completion:
         )[side]
         places = as_array(keys, name, allow_objects=ids is not None)
         if ids is not None and places.size:
-            wanted = _as_ids(keys, name)
-            if (wanted.dtype.kind == "U") != (ids.dtype.kind == "U"):
+            queries = _as_ids(keys, name)
+            if (queries.dtype.kind == "U") != (ids.dtype.kind == "U"):
                 kind = "text" if ids.dtype.kind == "U" else "integers"
                 hint = f"got dtype {places.dtype}. Only completions without ids take positions."
                 raise TypeError(f"{name} must be ids of the completion, which are {kind}; {hint}")
             order = np.argsort(ids)
-            near = np.searchsorted(ids, wanted, sorter=order)
+            near = np.searchsorted(ids, queries, sorter=order)
             places = order[np.minimum(near, len(ids) - 1)]
-            places = np.where(ids[places] == wanted, places, -1)
+            places = np.where(ids[places] == queries, places, -1)
         elif places.size:
             if places.dtype.kind not in "iu":
                 raise TypeError(f"{name} must be integers; got dtype {places.dtype}.")
@@ -240,14 +240,14 @@ class Completion:
         return dense
 
 
-def _as_ids(given: npt.ArrayLike, name: str) -> Array:
+def _as_ids(values: npt.ArrayLike, name: str) -> Array:
     """Return ids as an array of integers, or of text in Unicode form NFC."""
-    ids = as_array(given, name, allow_objects=True)
+    ids = as_array(values, name, allow_objects=True)
     if ids.dtype.kind in "OUT":
-        objects = np.asarray(given, dtype=object) if isinstance(given, (list, tuple)) else ids
-        values = [nfc(one) for one in objects.ravel().tolist()]
-        alike = len({isinstance(one, str) for one in values}) < 2
-        ids = np.array(values, dtype=None if alike else object).reshape(ids.shape)
+        objects = np.asarray(values, dtype=object) if isinstance(values, (list, tuple)) else ids
+        items = [nfc(item) for item in objects.ravel().tolist()]
+        alike = len({isinstance(item, str) for item in items}) < 2
+        ids = np.array(items, dtype=None if alike else object).reshape(ids.shape)
     if ids.dtype.kind in "iu" and ids.max(initial=0) <= np.iinfo(np.int64).max:
         ids = ids.astype(np.int64)  # uint64 with int64 would be rounded
     if ids.dtype.kind not in "iU":
@@ -267,7 +267,7 @@ def read_frame(M: Any, columns: tuple[str, str, str] | None) -> tuple[Any, Ids]:
         raise TypeError(f"columns are for a pandas DataFrame M; got {type(M).__name__}.")
     if not isinstance(columns, (tuple, list)) or not len(columns) == len({*columns}) == 3:
         raise ValueError(f"columns must be three different names; got {short(columns)}.")
-    names, parts, ids = [*M.columns], list[Array](), list[Array]()
+    names, positions, ids = [*M.columns], list[Array](), list[Array]()
     for name in columns:
         if names.count(name) != 1:
             raise ValueError(
@@ -277,12 +277,12 @@ def read_frame(M: Any, columns: tuple[str, str, str] | None) -> tuple[Any, Ids]:
         if absent.any():
             where = f"{absent.sum()} of {len(absent)} rows, first in row {absent.argmax()}"
             raise ValueError(f"{what} has no value in {where}; drop these rows (M.dropna()).")
-        if len(parts) < 2:
-            codes, found = pandas.factorize(M[name])
-            different, places = np.unique(_as_ids(found, what), return_inverse=True)
+        if len(positions) < 2:
+            codes, uniques = pandas.factorize(M[name])
+            different, places = np.unique(_as_ids(uniques, what), return_inverse=True)
             ids.append(different)
-            parts.append(places[codes])
-    return (*parts, as_array(M[columns[2]], what)), (ids[0], ids[1])
+            positions.append(places[codes])
+    return (*positions, as_array(M[columns[2]], what)), (ids[0], ids[1])
 
 
 def _labels(labels: Any) -> Array | None:

@@ -341,11 +341,11 @@ class SupervisedBayesianNMF(ReadoutPredictions, BayesianBase):
         k = len(labels.classes)
         groups = np.full(len(labels.labeled), k, dtype=np.int32)  # k is for unlabeled samples
         groups[labels.labeled] = labels.codes
-        rate_shape = len(labels.known) / k if self.rate_shape == "auto" else self.rate_shape
+        rate_shape = len(labels.values) / k if self.rate_shape == "auto" else self.rate_shape
         rates = self._learn_posterior(X, groups, rate_shape=rate_shape).label_rates
         assert rates is not None
         self.label_rates_ = np.ascontiguousarray(rates[:k].T)
-        self.n_labeled_ = len(labels.known)
+        self.n_labeled_ = len(labels.values)
         self.new_sample_rate_ = float(1 / self.representation_.mean(dtype=np.float64))
         self._keep_predictions(X, None, labels_for_training(labels), labels.classes)
 

@@ -1,4 +1,4 @@
-"""Training of :class:`FewLabelsClassifier`: plan, self-training, members, validation."""
+"""Training of :class:`FewLabelsClassifier`: settings, self-training, members, validation."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _MOST_TRIED = {1: 7500, 3: 4000, 4: 3000}
 
 
 @dataclass(frozen=True)
-class Plan:
+class TrainingSettings:
     """Settings of the training."""
 
     rounds: int  # of self-training
@@ -73,8 +73,10 @@ def _known_shares(given: Any, classes: Array, several: bool) -> Array | None:
     return np.asarray(shares / shares.sum())
 
 
-def plan_of(model: Any, samples: LabeledSamples, labels: TrainingLabels, classes: Array) -> Plan:
-    """Check parameters and return the plan; `labels` are those of all samples, not of a part."""
+def settings_of(
+    model: Any, samples: LabeledSamples, labels: TrainingLabels, classes: Array
+) -> TrainingSettings:
+    """Check parameters; `labels` are those of all samples, not of a part."""
     several, balance = labels.several, model.class_weight
     if isinstance(balance, str):
         check_option(balance, "class_weight", ("balanced",))
@@ -91,7 +93,7 @@ def plan_of(model: Any, samples: LabeledSamples, labels: TrainingLabels, classes
     rounds = check_integer(rounds, "self_training", 0) if others else 0
     estimates = learns and balance is None and model.class_prior is None
     balance = balance or "balanced" if several else balance
-    return Plan(rounds, balance, shares, bool(estimates))
+    return TrainingSettings(rounds, balance, shares, bool(estimates))
 
 
 def check_threshold(threshold: float | str) -> float | None:
@@ -147,16 +149,16 @@ def prior_of(samples: LabeledSamples) -> dict[str, float]:
 
 
 def self_trained(
-    samples: LabeledSamples, plan: Plan, names: set[str]
+    samples: LabeledSamples, settings: TrainingSettings, names: set[str]
 ) -> tuple[LabeledSamples, Array | None]:
     """Return the samples with self-trained labels, and probabilities from neighbors, (n, k)."""
     view, taught, labels = samples.view, samples, samples.labels
-    spread, of_tables, balance = None, None, plan.class_weight
-    if plan.rounds:
+    spread, of_tables, balance = None, None, settings.class_weight
+    if settings.rounds:
         of_tables = _table_logits_for_self_training(view.tables, labels, samples.seed, balance)
-    if samples.graph is not None and (plan.rounds or "neighbors" in names):
+    if samples.graph is not None and (settings.rounds or "neighbors" in names):
         spread = samples.graph.spread(labels)
-    for turn in range(plan.rounds):
+    for turn in range(settings.rounds):
         fit = taught.for_trials().fit_topics()
         rows = taught.labels.rows
         shares = topic_shares(fit.S, fit.A)  # unlabeled samples need no new representation
@@ -181,10 +183,13 @@ def self_trained(
 
 
 def train(
-    samples: LabeledSamples, plan: Plan, names: set[str], most_voters: int | None = None
+    samples: LabeledSamples,
+    settings: TrainingSettings,
+    names: set[str],
+    most_voters: int | None = None,
 ) -> Trained:
     """Fit topics with self-trained labels, and the members of a committee to them."""
-    taught, spread = self_trained(samples, plan, names)
+    taught, spread = self_trained(samples, settings, names)
     fit = taught.joined().fit_topics()
     labels, rows = samples.labels, taught.labels.rows
     shares = samples.shares(fit.A, rows)
@@ -195,7 +200,7 @@ def train(
     for name in (*samples.view.tables, *NAMES_OF_MEMBERS):
         if name != "neighbors" and name in names:
             data = of_all if name == "topics" else seen
-            members[name] = fit_member(name, *data, plan.class_weight)
+            members[name] = fit_member(name, *data, settings.class_weight)
         elif name in names and samples.graph is not None and spread is not None:
             members[name] = samples.graph.votes(spread, labels.known, most_voters)
     return Trained(fit, own, members)
@@ -255,13 +260,15 @@ def _with_unlabeled(folds: Array, labels: TrainingLabels, rng: np.random.Generat
     return folds
 
 
-def validate(samples: LabeledSamples, plan: Plan, prior: dict[str, float]) -> committee.Validation:
+def validate(
+    samples: LabeledSamples, settings: TrainingSettings, prior: dict[str, float]
+) -> committee.Validation:
     """Return the weights of the members and their joint predictions of hidden labels."""
     labels, rng = samples.labels, np.random.default_rng(samples.seed)
     folds = committee.folds_of(labels, samples.seed)
     if (folds < 0).all():
         none = np.zeros((0, labels.shape[1])), np.zeros(0)
-        return committee.Validation(labels, folds, none[0], none, plan.shares, weights=prior)
+        return committee.Validation(labels, folds, none[0], none, settings.shares, weights=prior)
     part, tried = samples, folds
     if not isinstance(samples.X, CsrFile):  # use some of the unlabeled samples
         rest = rng.permutation(np.flatnonzero(~labels.known))
@@ -269,11 +276,11 @@ def validate(samples: LabeledSamples, plan: Plan, prior: dict[str, float]) -> co
         rows[rest[: max(0, most - len(labels.rows))]] = True
         if not rows.all():
             part, tried = samples.part(rows), folds[rows]
-    if plan.estimates:
+    if settings.estimates:
         tried = _with_unlabeled(tried, part.labels, rng)
     hidden = tried >= 0
     known, weight = part.labels.known[hidden], part.labels.weight[hidden]
-    predicted = predict_hidden(part.for_trials(), plan, tried, list(prior))
+    predicted = predict_hidden(part.for_trials(), settings, tried, list(prior))
     truth = part.labels.part(hidden).of_all
     weights = committee.fit_weights(predicted, truth, prior)
     halves = committee.parts_of(tried[hidden])
@@ -281,11 +288,11 @@ def validate(samples: LabeledSamples, plan: Plan, prior: dict[str, float]) -> co
     parts = sums[known], (sums[~known], weight[~known])
     scores = {name: committee.score_of(truth, logits) for name, logits in predicted.items()}
     scores["committee"] = committee.score_of(truth, sums)
-    return committee.Validation(labels, folds, *parts, plan.shares, scores, weights)
+    return committee.Validation(labels, folds, *parts, settings.shares, scores, weights)
 
 
 def predict_hidden(
-    samples: LabeledSamples, plan: Plan, folds: Array, names: list[str]
+    samples: LabeledSamples, settings: TrainingSettings, folds: Array, names: list[str]
 ) -> dict[str, Array]:
     """Return the logits of every member for the samples in folds, (samples in folds, k)."""
     labels, n_threads = samples.labels, samples.options["n_threads"]
@@ -298,7 +305,7 @@ def predict_hidden(
             seen = replace(samples, labels=labels.only(~hidden))
         else:
             seen = samples.part(~hidden)
-        trained = train(seen, plan, set(names))
+        trained = train(seen, settings, set(names))
         rows = np.flatnonzero(hidden)
         view = replace(samples.view[rows], shares=samples.shares(trained.fit.A, rows))
         for name, logits in trained.logits(view, n_threads).items():

@@ -191,16 +191,16 @@ class FewLabelsClassifier(ReadoutPredictions):
         view = View(check_tables(side, X.shape[0]))
         samples = LabeledSamples.of(self, X, labels, X_weights=X_weights, view=view)
         samples = with_view(in_memory(samples))
-        plan = training.plan_of(self, samples, labels, targets.classes)
+        settings = training.settings_of(self, samples, labels, targets.classes)
         require_memory(labels.shape[1], X.shape, X.dtype)
-        validation = training.validate(samples, plan, training.prior_of(samples))
+        validation = training.validate(samples, settings, training.prior_of(samples))
         names = {name for name, weight in validation.weights.items() if weight > 0}
         texts = samples.view.rows is not None and samples.view.like_counts
-        trained = training.train(samples, plan, names, _MOST_VOTERS if texts else None)
+        trained = training.train(samples, settings, names, _MOST_VOTERS if texts else None)
         readout = training.calibrated(samples, trained, validation)
         self._keep(
             trained.fit,
-            self_training_=plan.rounds,
+            self_training_=settings.rounds,
             n_labeled_=len(labels.rows),
             multilabel_=labels.several,
             classes_=targets.classes,

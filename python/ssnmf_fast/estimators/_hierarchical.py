@@ -102,7 +102,7 @@ class Hierarchy:
         nodes = self.nodes.tolist()
         place = {nfc(label): node for node, label in enumerate(nodes)}
         names = np.full(len(labels.labeled), None, dtype=object)
-        for row, name in zip(np.flatnonzero(labels.labeled), labels.known.tolist(), strict=True):
+        for row, name in zip(np.flatnonzero(labels.labeled), labels.values.tolist(), strict=True):
             if nfc(name) not in place:
                 raise ValueError(f"y holds {short(name)}, which is not a label of the fit.")
             node = self.table[place[nfc(name)], level]
@@ -244,7 +244,7 @@ class HierarchicalClassifier(ClassifierMixin, Estimator):
         labels = ClassLabels(y, self.unlabeled)
         labels.check_fit()
         weight = checked_weight(sample_weight, len(labels.labeled))
-        tree = Hierarchy.of(labels.known.tolist(), self.parents, self.separator)
+        tree = Hierarchy.of(labels.values.tolist(), self.parents, self.separator)
         self.nodes_, self.node_parents_ = tree.nodes, tree.parents
         self.classifiers_: list[Any] = []
         counts = []

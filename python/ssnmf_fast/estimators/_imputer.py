@@ -21,9 +21,10 @@ from .._data.arrays import check_dtype, is_missing, list_entries
 from .._data.threads import resolve_threads
 from .._linalg import Pattern
 from ..completion._complete import check_gamma_min, counts, solve
-from ..completion._irls import Observations, Problem, ridge
+from ..completion._irls import ridge
 from ..completion._methods import IRLS
 from ..completion._noisy import COLUMN_MEANS
+from ..completion._problem import CompletionProblem, Observations
 from ._base import DTYPES, Estimator
 from ._docstrings import complete_docstring
 
@@ -167,7 +168,7 @@ class LowRankImputer(OneToOneFeatureMixin, Estimator):
         gamma_min, steps = check_gamma_min(self.gamma_min), self.max_iter
         if gamma_min is None:
             raise ValueError("gamma_min must be a number or 'validate'; got None.")
-        problem = Problem(
+        problem = CompletionProblem(
             entries=self._entries(X, present, "X"),
             rank=rank,
             gamma_min=gamma_min,

@@ -407,7 +407,7 @@ def dual_coefficients(
 ) -> sp.csr_array:
     """Return alpha, (n, 2 p), of p machines for X / length: positive sides, then negative sides."""
     if isinstance(targets, Indicators):
-        known, members = np.flatnonzero(targets.complete), (targets.known != 0).T
+        known, members = np.flatnonzero(targets.complete), (targets.values != 0).T
         tasks = [(known[has], known[~has]) for has in members if has.any() and not has.all()]
     else:
         known = np.flatnonzero(targets.labeled)

@@ -293,9 +293,9 @@ class ReadoutPredictions(ClassifierMixin, FactorizationBase):
         """Return the labels of the labeled samples, and which samples those are."""
         if self.multilabel_:
             indicators = Indicators(y, n_labels=len(self.classes_))
-            return indicators.known, indicators.complete
+            return indicators.values, indicators.complete
         labels = ClassLabels(y, self.unlabeled, known_classes=self.classes_)
-        return labels.known, labels.labeled
+        return labels.values, labels.labeled
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

@@ -356,7 +356,7 @@ class SeededTopics(NamedTopics):
             if strange:
                 text = f"y holds {short(strange[0])}, which is not one of the topics of seeds"
                 raise ValueError(f"{text}: {listed(seeds.names)}. Add it, without seeds.")
-            numbers_of_labels = [place[nfc(name)] for name in labels.known.tolist()]
+            numbers_of_labels = [place[nfc(name)] for name in labels.values.tolist()]
             members[np.flatnonzero(labels.labeled), numbers_of_labels] = 1
         return seeds, members
 

@@ -253,7 +253,7 @@ class SSNMFClassifier(ReadoutPredictions, SupervisedBase):
         """Return whether samples have several labels, and all classes."""
         learned = getattr(self, "classes_", None)
         if classes is not None:
-            classes = np.unique(ClassLabels(classes, None, learned, "classes").known)
+            classes = np.unique(ClassLabels(classes, None, learned, "classes").values)
         if learned is not None:
             if classes is not None and not np.array_equal(classes, learned):
                 first = f"those of the first call, {short(learned.tolist())}"
@@ -402,7 +402,7 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):
         """Return R squared of the predictions."""
         X = self._checked(X)
         targets = RealTargets(y, n_targets=self.n_targets_)
-        predicted, known = self._predicted(X, X_weights), (targets.known, targets.complete)
+        predicted, known = self._predicted(X, X_weights), (targets.values, targets.complete)
         with np.errstate(over="ignore", invalid="ignore"):
             score = score_labeled(predicted, *known, sample_weight, r2_score)
         require_finite({"The score": score}, "Bring y nearer to 1, by a constant factor.")

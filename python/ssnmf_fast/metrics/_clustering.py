@@ -15,8 +15,8 @@ from scipy.optimize import linear_sum_assignment
 
 from .._common.arrays import Array, MatrixLike
 from .._data.border import check_option, check_real
-from .._labels import ClassLabels, Indicators, is_indicator
-from ._sparsity import complete_docstring, read_known, row_blocks, shares_along, sums_along
+from .._labels import labels_of
+from ._sparsity import complete_docstring, read_truth, row_blocks, shares_along, sums_along
 
 Normalization = Literal["rows", "columns", "none"]
 Scorer = Callable[..., float]
@@ -141,17 +141,17 @@ def _similarities(
     S: MatrixLike, truth: MatrixLike, normalize: Normalization, unlabeled: object
 ) -> tuple[Array, Array]:
     axis = _AXES[check_option(normalize, "normalize", tuple(_AXES))]
-    known, members, classes = read_known(S, truth, unlabeled)
-    found, true = (Z if axis is None else shares_along(Z, axis) for Z in (known, members))
+    samples, members, classes = read_truth(S, truth, unlabeled)
+    topics, true = (Z if axis is None else shares_along(Z, axis) for Z in (samples, members))
     # Sums of min(u, v) need only the samples where v is not zero.
-    shared, by_class = np.zeros((found.shape[1], true.shape[1])), true.tocsc()
+    shared, by_class = np.zeros((topics.shape[1], true.shape[1])), true.tocsc()
     for number, (begin, end) in enumerate(pairwise(by_class.indptr)):
         weights = by_class.data[begin:end, None]
-        for rows, block in row_blocks(found, by_class.indices[begin:end]):
+        for rows, block in row_blocks(topics, by_class.indices[begin:end]):
             shared[:, number] += np.minimum(block, weights[: len(rows)]).sum(axis=0)
             weights = weights[len(rows) :]
     # max(u, v) = u + v - min(u, v); rounding must not lift a similarity above 1.
-    either = sums_along(found, 0)[:, None] + sums_along(true, 0)[None, :] - shared
+    either = sums_along(topics, 0)[:, None] + sums_along(true, 0)[None, :] - shared
     either = np.maximum(either, shared)
     similarity = np.divide(shared, either, out=np.zeros_like(shared), where=either > 0)
     return similarity, classes
@@ -223,13 +223,13 @@ def clustering_score(
     0.75
     """
     check_option(assignment, "assignment", ("hard", "soft"))
-    known, members, classes = read_known(S, truth, unlabeled)
+    samples, members, classes = read_truth(S, truth, unlabeled)
     if assignment == "soft":
-        shares = shares_along(known, 1)
+        shares = shares_along(samples, 1)
     else:  # a 1 at the largest entry of every row that is not zero
-        topics = np.concatenate([block.argmax(axis=1) for _, block in row_blocks(known)])
-        used = np.flatnonzero(sums_along(known, 1))
-        shares = sp.csr_array((np.ones(len(used)), (used, topics[used])), shape=known.shape)
+        topics = np.concatenate([block.argmax(axis=1) for _, block in row_blocks(samples)])
+        used = np.flatnonzero(sums_along(samples, 1))
+        shares = sp.csr_array((np.ones(len(used)), (used, topics[used])), shape=samples.shape)
     overlap = members.T @ shares
     overlap = overlap.toarray() if sp.issparse(overlap) else overlap
     sizes = sums_along(members, 0)[:, None]
@@ -285,12 +285,9 @@ def _score_labeled(
 ) -> float:
     from sklearn.utils import _safe_indexing
 
-    if is_indicator(y):
-        indicators = Indicators(y)
-        labeled, truth = indicators.complete, indicators.known
-    else:
-        labels = ClassLabels(y, unlabeled, getattr(estimator, "classes_", None))
-        labeled, truth = labels.labeled, labels.known
-    if not labeled.any():
+    labels = labels_of(y, unlabeled, getattr(estimator, "classes_", None))
+    if not labels.complete.any():
         raise ValueError("y has no labeled sample to score; give at least one.")
-    return float(scorer(estimator, _safe_indexing(X, np.flatnonzero(labeled)), truth))
+    return float(
+        scorer(estimator, _safe_indexing(X, np.flatnonzero(labels.complete)), labels.values)
+    )

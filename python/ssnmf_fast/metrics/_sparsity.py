@@ -85,12 +85,12 @@ def shares_along(Z: Any, axis: int) -> Any:
 
 def row_blocks(Z: Any, rows: Array | None = None) -> Iterator[tuple[Array, Array]]:
     """Yield (row numbers, these rows as a dense array), a bounded number at a time."""
-    chosen = np.arange(Z.shape[0]) if rows is None else rows
+    numbers = np.arange(Z.shape[0]) if rows is None else rows
     at_once = max(1, _BLOCK_ENTRIES // Z.shape[1])
-    for begin in range(0, len(chosen), at_once):
-        some = chosen[begin : begin + at_once]
-        block = Z[some]
-        yield some, block.toarray() if sp.issparse(block) else block
+    for begin in range(0, len(numbers), at_once):
+        part = numbers[begin : begin + at_once]
+        block = Z[part]
+        yield part, block.toarray() if sp.issparse(block) else block
 
 
 def read_classes(
@@ -101,13 +101,13 @@ def read_classes(
         expected = f"expected one for each of the {n_samples} samples"
         raise ValueError(f"{name} holds {len(vector)} labels; {expected}.")
     classes = ClassLabels(vector, unlabeled, name=name)
-    if not len(classes.known):
+    if not len(classes.values):
         why = "all are marked as unlabeled. Label some samples, or change `unlabeled`"
         raise ValueError(f"{name} has no labeled sample: {why}.")
     return classes
 
 
-def read_known(
+def read_truth(
     S: MatrixLike, truth: MatrixLike, unlabeled: object
 ) -> tuple[Any, sp.csr_array, Array]:
     """Return the rows of S whose truth is known, their memberships (n, k), and the classes (k,)."""
@@ -115,8 +115,8 @@ def read_known(
     if not sp.issparse(truth) and np.ndim(array := as_array(truth)) != 2:
         text = array.dtype.kind == "U"  # perhaps numbers or None among text
         labels = read_classes(truth if text else array, "truth", S.shape[0], unlabeled)
-        known = S if labels.labeled.all() else S[labels.labeled]
-        return known, labels.matrix(np.float64)[labels.labeled], labels.classes
+        rows = S if labels.labeled.all() else S[labels.labeled]
+        return rows, labels.matrix(np.float64)[labels.labeled], labels.classes
     matrix = read_matrix(truth, "truth")
     if matrix.shape[1] == 1:
         expected = "a column for each class, or a vector of labels (truth.ravel())"
@@ -232,15 +232,15 @@ def inter_label_sparsity(
     ([1.0, 0.0], 0.4924)
     """
     representation = read_matrix(S, "S")
-    known = read_classes(labels, "labels", representation.shape[0], unlabeled)
-    n_classes = len(known.classes)
+    targets = read_classes(labels, "labels", representation.shape[0], unlabeled)
+    n_classes = len(targets.classes)
     if n_classes < 2:
-        only = f"{short(known.classes.tolist()[0])}; expected labeled samples of at least two"
+        only = f"{short(targets.classes.tolist()[0])}; expected labeled samples of at least two"
         raise ValueError(f"labels has one class only, {only}.")
-    sums = known.matrix(np.float64).T @ representation
+    sums = targets.matrix(np.float64).T @ representation
     sums = np.ascontiguousarray((sums.toarray() if sp.issparse(sums) else sums).T)
     score = float(_sparsity(sums.reshape(1, -1), sums.size)[0])
-    return InterLabelSparsity(score, _sparsity(sums, n_classes), sums, known.classes)
+    return InterLabelSparsity(score, _sparsity(sums, n_classes), sums, targets.classes)
 
 
 def _sparsity(entries: Array, n_entries: int) -> Array:

@@ -21,19 +21,19 @@ def check_cp_model(model: Any, name: str) -> tuple[Array, list[Array]]:
     """Return the weights of the components (default: ones) and the factors of the modes."""
     if hasattr(model, "factors_") and hasattr(model, "weights_"):  # a fitted estimator
         model = model.weights_, list(model.factors_)
-    parts = given_factors(model)
-    if parts is None or len(parts[1]) == 0:
+    pair = given_factors(model)
+    if pair is None or len(pair[1]) == 0:
         ways = "a pair of weights and factors, or a sequence with a factor for each mode"
         expected = f"expected a TensorFactorization, {ways}"
         raise TypeError(f"{name} is a {type(model).__name__}; {expected}.")
-    given_weights, given = parts
-    rank = np.shape(given[0])[1] if depth(given[0]) == 2 else 0
+    vector, arrays = pair
+    rank = np.shape(arrays[0])[1] if depth(arrays[0]) == 2 else 0
     if rank == 0:
         raise ValueError(f"{name}[0] must be a matrix with a column for each component.")
-    given_weights = np.ones(rank) if given_weights is None else given_weights
-    weights = check_vector(given_weights, f"weights of {name}", rank, np.float64, limited=False)
+    vector = np.ones(rank) if vector is None else vector
+    weights = check_vector(vector, f"weights of {name}", rank, np.float64, limited=False)
     factors = []
-    for mode, factor in enumerate(given):
+    for mode, factor in enumerate(arrays):
         rows = len(factor) if depth(factor) == 2 else 0
         of = (rows, rank), np.float64, "length of the mode x components"
         factors.append(check_factor(factor, f"{name}[{mode}]", *of, limited=False))
@@ -197,8 +197,8 @@ def core_consistency(result: object, X: TensorLike) -> float:
     X = check_tensor(X, "X")
     lengths = tuple(len(F) for F in factors)
     if X.shape != lengths:
-        given = f"{lengths}, and X has shape {X.shape}; give the tensor of the fit"
-        raise ValueError(f"result is a model of tensors of shape {given}.")
+        shapes = f"{lengths}, and X has shape {X.shape}; give the tensor of the fit"
+        raise ValueError(f"result is a model of tensors of shape {shapes}.")
     rank, n_modes = len(weights), len(factors)
     if (entries := rank**n_modes) > _LARGEST:
         much = f"{entries:,} entries, more than {_LARGEST:,}; give a model of fewer components"
@@ -252,5 +252,5 @@ def _core_of_entries(
             weights = row[indices[sums.data]], sums.indices, sums.indptr
             summed[:, :, q] = sp.csr_array(weights, shape=size) @ core
         places, core = places[:, first], summed.reshape(len(first), -1)
-    made = core.reshape((len(inverses[0]),) * len(order))
-    return np.ascontiguousarray(np.transpose(made, np.argsort(order)))
+    core = core.reshape((len(inverses[0]),) * len(order))
+    return np.ascontiguousarray(np.transpose(core, np.argsort(order)))

@@ -56,10 +56,10 @@ def _read_terms(terms: Any, n_features: int | None) -> list[list[Any]]:
     """Return the terms of topics: words or, with a number of features, columns of X."""
     entries = "words" if n_features is None else "integers"
     try:
-        given = [""] if sp.issparse(terms) else list(terms)
-        if any(isinstance(topic, str) for topic in given):  # a word is a sequence of letters
+        sequences = [""] if sp.issparse(terms) else list(terms)
+        if any(isinstance(topic, str) for topic in sequences):  # a word is a sequence of letters
             raise TypeError("text for a topic")
-        topics = [list(topic) for topic in given]
+        topics = [list(topic) for topic in sequences]
     except TypeError as error:
         raise TypeError(
             f"terms must be a sequence of sequences of {entries}, one for each topic; got "
@@ -205,22 +205,22 @@ def topic_coherence(
     else:
         names = names_of(feature_names, A.shape[1])
         topics = [[names[column] for column in topic] for topic in leading_terms(A, n_terms, 2)]
-    needed = list(dict.fromkeys(chain.from_iterable(topics)))
-    place_of = {term: place for place, term in enumerate(needed)}
+    vocabulary = list(dict.fromkeys(chain.from_iterable(topics)))
+    place_of = {term: place for place, term in enumerate(vocabulary)}
     places = [[place_of[term] for term in topic] for topic in topics]
     if documents is None:
         width = None if window is None else check_integer(window, "window", 1)
-        parts: Iterable[Any] = _windows(texts, needed, width)
+        blocks: Iterable[Any] = _windows(texts, vocabulary, width)
     else:
-        chosen = sp.csc_array(documents[:, needed])
-        occurs = (chosen.data > 0).astype(np.float64), chosen.indices, chosen.indptr
-        parts = [sp.csc_array(occurs, shape=chosen.shape)]
+        matrix = sp.csc_array(documents[:, vocabulary])
+        occurs = (matrix.data > 0).astype(np.float64), matrix.indices, matrix.indptr
+        blocks = [sp.csc_array(occurs, shape=matrix.shape)]
     # Numbers of documents with both terms of each pair; on the diagonals, with a term.
     n_documents, together = 0, [np.zeros((len(topic), len(topic))) for topic in topics]
-    for occurring in parts:
-        n_documents += occurring.shape[0]
+    for block in blocks:
+        n_documents += block.shape[0]
         for pairs, topic in zip(together, places, strict=True):
-            columns = occurring[:, topic]
+            columns = block[:, topic]
             pairs += (columns.T @ columns).toarray()
     if not n_documents:
         raise ValueError("texts holds no document; expected at least one.")
@@ -231,7 +231,7 @@ def topic_coherence(
 def _windows(texts: object, words: Sequence[str], window: int | None) -> Iterator[sp.csc_array]:
     """Yield matrices (windows x words), 1 if a window has a word; their size is bounded."""
     number_of = {nfc(word): number for number, word in enumerate(words)}
-    parts: list[tuple[Array, Array]] = []
+    pairs: list[tuple[Array, Array]] = []
     n_windows = n_entries = 0
     if isinstance(texts, str) or not isinstance(texts, Iterable):
         got = type(texts).__name__
@@ -252,18 +252,18 @@ def _windows(texts: object, words: Sequence[str], window: int | None) -> Iterato
         counts = np.minimum(at, last_window) - first + 1
         skipped = np.cumsum(counts) - counts
         rows = np.arange(counts.sum()) + np.repeat(first - skipped, counts)
-        parts.append((rows + n_windows, np.repeat(numbers[at], counts)))
+        pairs.append((rows + n_windows, np.repeat(numbers[at], counts)))
         n_windows += last_window + 1
         n_entries += len(rows)
         if n_entries > _ENTRIES_AT_ONCE:
-            yield _together(parts, n_windows, len(words))
-            parts, n_windows, n_entries = [], 0, 0
+            yield _together(pairs, n_windows, len(words))
+            pairs, n_windows, n_entries = [], 0, 0
     if n_windows:
-        yield _together(parts, n_windows, len(words))
+        yield _together(pairs, n_windows, len(words))
 
 
-def _together(parts: list[tuple[Array, Array]], n_windows: int, n_words: int) -> sp.csc_array:
-    rows, words = (np.concatenate(side) for side in zip(*parts, strict=True))
+def _together(pairs: list[tuple[Array, Array]], n_windows: int, n_words: int) -> sp.csc_array:
+    rows, words = (np.concatenate(side) for side in zip(*pairs, strict=True))
     occurs = sp.csc_array((np.ones(len(rows)), (rows, words)), shape=(n_windows, n_words))
     occurs.data[:] = 1  # a word counts once in a window
     return occurs

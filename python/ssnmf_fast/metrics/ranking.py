@@ -74,9 +74,9 @@ def _hits(recommended: ArrayLike, relevant: MatrixLike, k: int) -> tuple[Array, 
     counts = np.bincount(entry_rows(liked.indptr)[liked.data > 0], minlength=n_users)
     if not counts.any():
         raise ValueError("relevant has no positive entry; expected a relevant item of some user.")
-    parts = lists.ravel(), np.maximum(lists, 0).ravel(), np.arange(0, lists.size + 1, k)
-    listed = sample(liked, sp.csr_array(parts, shape=liked.shape)).data.reshape(lists.shape)
-    return (listed > 0) & (lists >= 0), counts
+    csr = lists.ravel(), np.maximum(lists, 0).ravel(), np.arange(0, lists.size + 1, k)
+    values = sample(liked, sp.csr_array(csr, shape=liked.shape)).data.reshape(lists.shape)
+    return (values > 0) & (lists >= 0), counts
 
 
 def _mean(values: Array, counts: Array, per_user: bool) -> float | Array:

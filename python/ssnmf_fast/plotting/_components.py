@@ -64,8 +64,8 @@ def term_bars(
     >>> X = np.array([[3, 1, 0, 0], [2, 1, 0, 0], [0, 0, 1, 3], [0, 0, 1, 2]])
     >>> model = sf.NMF(n_components=2, random_state=0).fit(X)
     >>> topics = model.topics(["ball", "goal", "moon", "orbit"], n_terms=2)
-    >>> drawn = sf.plotting.term_bars(topics)
-    >>> len(drawn.axes)
+    >>> figure = sf.plotting.term_bars(topics)
+    >>> len(figure.axes)
     2
     """
     if not isinstance(topics, Topics):
@@ -90,10 +90,10 @@ def term_bars(
     width_of_names = max(style.text_width(some, _TEXT) for some in names) + 0.1
     rows = -(-len(topics) // columns)
     height = (_BAR * n_terms + _HEADING) * rows + 0.36 * (1 + (title is not None))
-    drawn = style.figure(width * columns, height)
-    layout: Any = drawn.get_layout_engine()
+    figure = style.figure(width * columns, height)
+    layout: Any = figure.get_layout_engine()
     layout.set(w_pad=0.07, h_pad=0.06)
-    grid = drawn.subplots(rows, columns, squeeze=False).ravel()
+    grid = figure.subplots(rows, columns, squeeze=False).ravel()
     widest = max(max(t.weights, default=0.0) for t in topics) if common_scale else None
     look = {"textcoords": "offset points", "fontsize": 9, **style.TEXT}
     for axes, topic, some, terms in zip(grid, topics, bars, names, strict=False):
@@ -111,10 +111,10 @@ def term_bars(
     for axes in grid[len(topics) :]:
         axes.remove()
     scale = "all charts on the same scale" if common_scale else "each chart on its own scale"
-    drawn.supxlabel(f"weight of the term in the topic; {scale}", color=style.INK, fontsize=9)
+    figure.supxlabel(f"weight of the term in the topic; {scale}", color=style.INK, fontsize=9)
     if title is not None:
-        drawn.suptitle(title, fontsize=11, **style.TEXT)
-    return drawn
+        figure.suptitle(title, fontsize=11, **style.TEXT)
+    return figure
 
 
 def _draw_bars(
@@ -187,9 +187,9 @@ def image_grid(
     --------
     >>> import numpy as np
     >>> from ssnmf_fast import plotting
-    >>> drawn = plotting.image_grid(np.eye(4), (2, 2),
-    ...                             weights=[3.0, 1.0, 0.0, 0.0], coverage=0.7)
-    >>> len(drawn.axes[0].images)  # four components and a reconstruction
+    >>> figure = plotting.image_grid(np.eye(4), (2, 2),
+    ...                              weights=[3.0, 1.0, 0.0, 0.0], coverage=0.7)
+    >>> len(figure.axes[0].images)  # four components and a reconstruction
     5
     """
     table = style.check_table(components, "components", "(components, pixels)")
@@ -214,9 +214,9 @@ def image_grid(
     if names is not None:
         names = style.check_names(names, "names", count, "component")
     if columns is None:  # wider than high, with few places empty in the last row
-        wanted = np.sqrt(1.6 * count * height / width)
-        near = range(int(np.ceil(0.7 * wanted)), int(1.25 * wanted) + 2)
-        columns = min(near, key=lambda number: (-count % number, abs(number - wanted)))
+        ideal = np.sqrt(1.6 * count * height / width)
+        near = range(int(np.ceil(0.7 * ideal)), int(1.25 * ideal) + 2)
+        columns = min(near, key=lambda number: (-count % number, abs(number - ideal)))
     columns = min(check_integer(columns, "columns", 1), count)
     # The unit of lengths is the width of a component's image; `inch` is this width in inches.
     tall, above = height / width, 0.0 if names is None else 0.28
@@ -228,7 +228,7 @@ def image_grid(
     left = -(wide + 0.6) if extra else 0.0
     bottom = max(bottom, len(extra) * (tall * wide + 1.6 * line) + line) if extra else bottom
     size = max(inch * (right - left + 0.2), 2.2), inch * (bottom + above) + 0.4
-    drawn, axes = style.axes_or_new(ax, *size, title)
+    figure, axes = style.axes_or_new(ax, *size, title)
     look = {"ha": "center", "fontsize": _TEXT, **style.TEXT}
     for number, image in enumerate(table.reshape(count, height, width)):
         x, y = number % columns * across, number // columns * down
@@ -242,7 +242,7 @@ def image_grid(
         axes.text(left + wide / 2, y + tall * wide + 0.3 * line, name, va="top", **look)
     axes.set(xlim=(left - 0.1, right + 0.1), ylim=(bottom + 0.1, -above - 0.1), aspect="equal")
     axes.set_axis_off()
-    return drawn
+    return figure
 
 
 def _reconstruct(table: Array, weights: Array, coverage: float) -> tuple[Array, Array]:
@@ -250,14 +250,14 @@ def _reconstruct(table: Array, weights: Array, coverage: float) -> tuple[Array, 
     # Divide by the largest numbers first: products cannot overflow.
     tiny = float(np.finfo(np.float64).tiny)
     table, weights = (values / max(float(values.max()), tiny) for values in (table, weights))
-    parts = table * weights[:, None]
-    totals = parts.sum(axis=1)
+    contributions = table * weights[:, None]
+    totals = contributions.sum(axis=1)
     order = np.argsort(-totals, kind="stable")
     before = np.concatenate([[0.0], np.cumsum(totals[order])[:-1]])
-    marked = np.zeros(len(parts), dtype=bool)
+    marked = np.zeros(len(contributions), dtype=bool)
     # Rounding must not add a component.
     marked[order] = (before < coverage * totals.sum() * (1 - 1e-12)) & (totals[order] > 0)
-    return parts.sum(axis=0), marked
+    return contributions.sum(axis=0), marked
 
 
 def _draw_image(
@@ -327,8 +327,8 @@ def tensor_components(
     >>> X = np.einsum("ir,jr,kr->ijk", *(rng.random((n, 2)) for n in (60, 7, 24)))
     >>> fit = sf.factorize_tensor(X, n_components=2, random_state=0)
     >>> modes = ("users", "days", "hours")
-    >>> drawn = sf.plotting.tensor_components(fit, mode_names=modes)
-    >>> len(drawn.axes)
+    >>> figure = sf.plotting.tensor_components(fit, mode_names=modes)
+    >>> len(figure.axes)
     6
     """
     weights, factors = check_cp_model(result, "result")
@@ -355,8 +355,8 @@ def tensor_components(
     bars = max((len(some) for tops in largest.values() for some in tops), default=0)
     height = max(_ROW, _NAMED_BAR * bars + 0.2)
     width = _PANEL * n_modes + _NAMES / 2 * len(largest) + 1.3
-    drawn = style.figure(width, height * count + 0.7 + 0.3 * (title is not None))
-    grid = drawn.subplots(count, n_modes, squeeze=False)
+    figure = style.figure(width, height * count + 0.7 + 0.3 * (title is not None))
+    grid = figure.subplots(count, n_modes, squeeze=False)
     for (row, mode), axes in np.ndenumerate(grid):
         q, F = shown[row], factors[mode]
         if row == 0:
@@ -373,13 +373,13 @@ def tensor_components(
     for axes, q in zip(grid[:, 0], shown, strict=True):
         share = f"{shares[q]:.0%}" if shares[q] >= 0.01 else "below 1%"
         axes.set_ylabel(f"component {q}\n{share}", labelpad=14, **look)
-    drawn.align_ylabels(grid[:, 0])
+    figure.align_ylabels(grid[:, 0])
     if count < len(weights):
         rest = f"the {count} largest of {len(weights)} components"
-        drawn.supxlabel(rest, color=style.GRAY, fontsize=9)
+        figure.supxlabel(rest, color=style.GRAY, fontsize=9)
     if title is not None:
-        drawn.suptitle(title, color=style.INK, fontsize=11)
-    return drawn
+        figure.suptitle(title, color=style.INK, fontsize=11)
+    return figure
 
 
 def _by_mode(values: object, name: str, count: int) -> dict[int, Any]:
@@ -438,8 +438,8 @@ def topic_tree(
     >>> X = np.kron(np.eye(2),
     ...             np.array([[3, 3, 1, 0], [3, 3, 0, 1]]).repeat(5, axis=0))
     >>> tree = sf.trees.topic_tree(X, [2, 4], random_state=0)
-    >>> drawn = sf.plotting.topic_tree(tree)
-    >>> len(drawn.axes)
+    >>> figure = sf.plotting.topic_tree(tree)
+    >>> len(figure.axes)
     1
     """
     if not all(hasattr(tree, name) for name in ("to_rows", "depth")):
@@ -455,7 +455,7 @@ def topic_tree(
         while name is not None:
             spans[name] = spans.get(name, (number,))[0], number
             name = parents[name]
-    drawn, axes = style.axes_or_new(ax, _LEVEL * tree.depth, _LINE * len(lines) + 0.5, title)
+    figure, axes = style.axes_or_new(ax, _LEVEL * tree.depth, _LINE * len(lines) + 0.5, title)
     room = style.inches(axes)[0] / tree.depth - 0.15
     largest = [max(row["share"] for row in rows if row["level"] == k) for k in range(tree.depth)]
     for row in rows:
@@ -469,4 +469,4 @@ def topic_tree(
         axes.text(level + 0.03, middle, text, va="center", fontsize=_TEXT, **style.TEXT)
     axes.set(xlim=(0, tree.depth), ylim=(len(lines) - 0.5, -0.5))
     axes.set_axis_off()
-    return drawn
+    return figure

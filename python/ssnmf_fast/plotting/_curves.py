@@ -48,15 +48,15 @@ def objective_curve(
     >>> import numpy as np
     >>> import ssnmf_fast as sf
     >>> fit = sf.factorize(np.eye(4), n_components=2, random_state=0)
-    >>> drawn = sf.plotting.objective_curve(fit)
-    >>> drawn.axes[0].get_ylabel()
+    >>> figure = sf.plotting.objective_curve(fit)
+    >>> figure.axes[0].get_ylabel()
     'objective'
     """
-    named = fits if isinstance(fits, Mapping) else {"": fits}
-    if not named:
+    fit_of = fits if isinstance(fits, Mapping) else {"": fits}
+    if not fit_of:
         raise ValueError("fits is empty; there is nothing to draw.")
     curves = []
-    for fit in named.values():
+    for fit in fit_of.values():
         values = getattr(fit, "objective", getattr(fit, "objective_", fit))
         if not isinstance(values, (Sequence, np.ndarray)) or isinstance(values, (str, bytes)):
             raise TypeError(
@@ -69,7 +69,7 @@ def objective_curve(
         if pairs.ndim != 2 or pairs.shape[1] != 2:
             raise ValueError(f"fits has pairs of shape {pairs.shape}; expected (k, 2).")
         curves.append(pairs)
-    drawn, axes = style.axes_or_new(ax, 6.0, 3.4, title)
+    figure, axes = style.axes_or_new(ax, 6.0, 3.4, title)
     lines = []
     for number, pairs in enumerate(curves):
         look = style.curve_look(number, points=len(pairs) <= _FEW)
@@ -78,8 +78,8 @@ def objective_curve(
     _fit_values(axes, curves)
     style.count_along(axes.xaxis)
     if isinstance(fits, Mapping):
-        style.add_legend(axes, lines, [str(name) for name in named])
-    return drawn
+        style.add_legend(axes, lines, [str(name) for name in fit_of])
+    return figure
 
 
 def _fit_values(axes: Axes, curves: list[Array]) -> None:
@@ -125,8 +125,8 @@ def singular_values(
     Examples
     --------
     >>> from ssnmf_fast import plotting
-    >>> drawn = plotting.singular_values([5.0, 2.0, 1e-3, 1e-4], rank=2)
-    >>> drawn.axes[0].get_yscale()
+    >>> figure = plotting.singular_values([5.0, 2.0, 1e-3, 1e-4], rank=2)
+    >>> figure.axes[0].get_yscale()
     'log'
     """
     sigma = check_numbers(values, "values", np.float64, limited=False)
@@ -134,12 +134,12 @@ def singular_values(
         raise ValueError(f"values must be a vector that is not empty; got shape {sigma.shape}.")
     if rank is not None and not 1 <= rank <= len(sigma):
         raise ValueError(f"rank must be from 1 to {len(sigma)}, the number of values; got {rank}.")
-    drawn, axes = style.axes_or_new(ax, 5.0, 3.2)
+    figure, axes = style.axes_or_new(ax, 5.0, 3.2)
     places = np.arange(1, len(sigma) + 1)
     inside = places <= (len(sigma) if rank is None else rank)
     for part, color in ((inside, style.ACCENT), (~inside, style.GRAY)):
-        if (chosen := part & (sigma > 0)).any():
-            axes.plot(places[chosen], sigma[chosen], color=color, marker="o", markersize=4, lw=1.2)
+        if (mask := part & (sigma > 0)).any():
+            axes.plot(places[mask], sigma[mask], color=color, marker="o", markersize=4, lw=1.2)
     if (sigma > 0).any():
         style.logarithmic(axes)
     if rank is not None:
@@ -148,7 +148,7 @@ def singular_values(
     axes.set_xlim(0.5 - 0.02 * len(sigma), len(sigma) + 0.5 + 0.02 * len(sigma))
     style.count_along(axes.xaxis)
     style.label_axes(axes, "number", "singular value")
-    return drawn
+    return figure
 
 
 _MEANINGS = {
@@ -208,8 +208,8 @@ def topics_over_time(
     >>> X = np.kron(np.eye(2), np.ones((6, 3)))
     >>> times = np.arange("2020-01", "2021-01", dtype="datetime64[M]")
     >>> model = sf.DynamicTopics(2, freq="quarter", random_state=0).fit(X, times)
-    >>> drawn = sf.plotting.topics_over_time(model, list("abcdef"))
-    >>> [label.get_text()[3:] for label in drawn.axes[0].get_yticklabels()]
+    >>> figure = sf.plotting.topics_over_time(model, list("abcdef"))
+    >>> [label.get_text()[3:] for label in figure.axes[0].get_yticklabels()]
     ['a, b, c', 'd, e, f']
     """
     check_option(kind, "kind", ("heatmap", "lines"))
@@ -221,19 +221,19 @@ def topics_over_time(
         )
     names = numbered_names(model.topics(feature_names, n_terms))
     numbers = range(len(names)) if topics is None else topics
-    chosen = [check_integer(k, "a topic of topics", 0, len(names) - 1) for k in numbers]
-    if not chosen:
+    places = [check_integer(k, "a topic of topics", 0, len(names) - 1) for k in numbers]
+    if not places:
         raise ValueError("topics is empty; name the topics to draw, or leave it out for all.")
     values, starts, sizes = over.prevalence, over.slices, over.sizes
     if sort:
-        chosen = sorted(chosen, key=lambda k: int(values[:, k].argmax()))
-    shown, room = [names[k] for k in chosen], None
+        places = sorted(places, key=lambda k: int(values[:, k].argmax()))
+    labels, room = [names[k] for k in places], None
     if kind == "lines":
-        drawn, axes = style.axes_or_new(ax, 9.0, 3.8, title)
+        figure, axes = style.axes_or_new(ax, 9.0, 3.8, title)
     else:
         width = float(np.clip(0.12 * len(values), 4.5, 10))
-        height = float(np.clip(0.26 * len(shown), 1.6, 40))
-        drawn, axes, room = table_axes(ax, width, height, title, shown, [])
+        height = float(np.clip(0.26 * len(labels), 1.6, 40))
+        figure, axes, room = table_axes(ax, width, height, title, labels, [])
     dates: Any = import_module("matplotlib.dates")
     unit: Any = np.datetime_data(starts.dtype)
     last = starts[-1] - starts[-2] if len(starts) > 1 else np.timedelta64(1, unit)
@@ -242,26 +242,26 @@ def topics_over_time(
     days = np.asarray(dates.date2num(edges), dtype=np.float64)
     if room is None:
         lines = []
-        for number, column in enumerate(np.where(sizes[:, None] == 0, np.nan, values)[:, chosen].T):
+        for number, column in enumerate(np.where(sizes[:, None] == 0, np.nan, values)[:, places].T):
             look = style.curve_look(number, points=len(column) <= _FEW_SLICES)
             middles = (days[:-1] + days[1:]) / 2
             lines += axes.plot(middles, column, linewidth=1.5, markersize=4, **look)
         axes.set_ylim(bottom=0)
         style.label_axes(axes, "", "prevalence in a mean document")
-        style.add_legend(axes, lines, shown)
+        style.add_legend(axes, lines, labels)
     else:
         largest = {"peak": values.max(axis=0), "largest": values.max()}
         divisor = largest[share] if share in largest else values.sum(axis=1, keepdims=True)
-        shares = (values / np.maximum(divisor, np.finfo(np.float64).tiny))[:, chosen].T
+        shares = (values / np.maximum(divisor, np.finfo(np.float64).tiny))[:, places].T
         shares[:, sizes == 0] = np.nan
-        down = np.arange(len(shown) + 1) - 0.5
+        down = np.arange(len(labels) + 1) - 0.5
         draw_cells(axes, days, down, shares, 1.0, _MEANINGS[share], room.height)
         axes.hlines(down[1:-1], days[0], days[-1], color=style.FRAME, linewidth=0.4)
-        name_rows(axes, room.rows, room.height / len(shown))
+        name_rows(axes, room.rows, room.height / len(labels))
         style.label_axes(axes, "", "topic", curves=False)
     locator = dates.AutoDateLocator(minticks=3, maxticks=10)  # round dates
     axes.xaxis.set_major_locator(locator)
     axes.xaxis.set_major_formatter(dates.ConciseDateFormatter(locator))
     axes.set_xlim(days[0], days[-1])
     axes.tick_params(axis="x", labelsize=9, labelcolor=style.INK, color=style.FRAME)
-    return drawn
+    return figure

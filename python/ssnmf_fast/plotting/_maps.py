@@ -55,8 +55,8 @@ def table_axes(
         columns = [style.plain(name, _LONGEST_COLUMN) for name in columns]
         beside = style.text_width(rows, _size(height / len(rows))) + 1.6
         below = _name_height(columns, width / max(len(columns), 1)) + 0.7
-        drawn, axes = style.axes_or_new(None, width + beside, height + below, title)
-        return drawn, axes, Room(rows, columns, width, height)
+        figure, axes = style.axes_or_new(None, width + beside, height + below, title)
+        return figure, axes, Room(rows, columns, width, height)
     width, height = style.inches(ax)
     size = _size(0.7 * height / len(rows))
     widths = [0.4 * width - style.text_width([end], size) for _, end in pairs]
@@ -64,8 +64,8 @@ def table_axes(
     columns = [style.fitted(name, 0.4 * height / 0.72, 9) for name in columns]
     wide = max(width - style.text_width(rows, size) - 1.2, 0.3 * width)
     high = height - _name_height(columns, wide / max(len(columns), 1)) - 0.4
-    drawn, axes = style.axes_or_new(ax, width, height, title)
-    return drawn, axes, Room(rows, columns, wide, max(high, 0.3 * height))
+    figure, axes = style.axes_or_new(ax, width, height, title)
+    return figure, axes, Room(rows, columns, wide, max(high, 0.3 * height))
 
 
 def draw_cells(
@@ -177,8 +177,8 @@ def representation_map(
     --------
     >>> from ssnmf_fast import plotting
     >>> S = [[0.0, 1.0], [1.0, 0.0], [0.0, 2.0]]
-    >>> drawn = plotting.representation_map(S, ["sport", "space", "sport"])
-    >>> [label.get_text() for label in drawn.axes[0].get_yticklabels()]
+    >>> figure = plotting.representation_map(S, ["sport", "space", "sport"])
+    >>> [label.get_text() for label in figure.axes[0].get_yticklabels()]
     ['space (1)', 'sport (2)']
     """
     check_integer(max_rows, "max_rows", 1)
@@ -204,12 +204,12 @@ def representation_map(
     shown = [*classes, _UNLABELED][: len(blocks)]
     width, height = np.clip([0.3 * len(columns), 0.26 * len(shown)], (2.4, 3), (9, 22)).tolist()
     ends = [f" ({size:,})" for size in sizes.tolist()]
-    drawn, axes, room = table_axes(
+    figure, axes, room = table_axes(
         ax, width, height, title, shown, [names[k] for k in columns], ends
     )
     _draw_blocks(axes, room, blocks, max_rows, darkest)
     style.label_axes(axes, "topic", "samples, by class (their number)", curves=False)
-    return drawn
+    return figure
 
 
 def _draw_blocks(
@@ -304,13 +304,13 @@ def class_map(
     --------
     >>> from ssnmf_fast import plotting
     >>> B = [[0.0, 3.0], [2.0, 0.0], [1.0, 3.0]]
-    >>> drawn = plotting.class_map(B, ["space", "sport"])
-    >>> [label.get_text() for label in drawn.axes[0].get_yticklabels()]
+    >>> figure = plotting.class_map(B, ["space", "sport"])
+    >>> [label.get_text() for label in figure.axes[0].get_yticklabels()]
     ['topic 1', 'topic 0', 'topic 2']
     """
     if (X is None) != (y is None):
-        given, missing = ("X", "y") if y is None else ("y", "X")
-        raise ValueError(f"{given} needs {missing}; give samples and their classes, or neither.")
+        present, missing = ("X", "y") if y is None else ("y", "X")
+        raise ValueError(f"{present} needs {missing}; give samples and their classes, or neither.")
     fitted_model = hasattr(model, "components_")
     own: Any = None
     if X is not None and not fitted_model:
@@ -360,7 +360,7 @@ def _draw_topics(
     width = min(max(float(np.clip(7 / n_columns, 0.2, 0.7)) * n_columns, 1.6), 30.0)
     height = min(max(float(np.clip(9 / n_rows, 0.19, 0.34)) * n_rows, 1.4), 40.0)
     rows = [names[k] for k in order]
-    drawn, axes, room = table_axes(ax, width, height, title, rows, columns)
+    figure, axes, room = table_axes(ax, width, height, title, rows, columns)
     style.label_axes(axes, kind, "topic", curves=False)
     across, down = (np.arange(count + 1) - 0.5 for count in (n_columns, n_rows))
     top = darkest_share(values, darkest)
@@ -375,7 +375,7 @@ def _draw_topics(
             if value >= 0.005:
                 look["color"] = "white" if value > _DARK * top else style.INK
                 axes.text(column, row, f"{value:.0%}", **look)
-    return drawn
+    return figure
 
 
 @style.complete_docstring
@@ -423,8 +423,8 @@ def label_map(
     --------
     >>> from ssnmf_fast import plotting
     >>> S = [[1.0, 0.0], [2.0, 0.0], [0.0, 1.0]]
-    >>> drawn = plotting.label_map(S, ["space", "space", "sport"])
-    >>> drawn.axes[0].get_title()
+    >>> figure = plotting.label_map(S, ["space", "space", "sport"])
+    >>> figure.axes[0].get_title()
     'sparsity of S 0.56, between labels 0.74'
     """
     check_option(share, "share", tuple(_MEANINGS))

@@ -46,7 +46,7 @@ def rank_curve(choice: Any, *, title: str | None = None, ax: Axes | None = None)
     """
     if not all(hasattr(choice, name) for name in _WANTED):
         raise TypeError(f"choice must be a RankChoice; got {type(choice).__name__}.")
-    drawn, axes = style.axes_or_new(ax, 6.0, 3.4, title)
+    figure, axes = style.axes_or_new(ax, 6.0, 3.4, title)
     ranks = np.asarray(choice.ranks)
     axes.plot(ranks, choice.scores, "o", color=style.FRAME, markersize=3)
     errors = np.nan_to_num(choice.standard_errors)
@@ -63,7 +63,7 @@ def rank_curve(choice: Any, *, title: str | None = None, ax: Axes | None = None)
     style.write_next_to(axes, f"rank {choice.rank}", choice.rank, left=bool(left))
     style.count_along(axes.xaxis)
     style.label_axes(axes, "components", choice.label)
-    return drawn
+    return figure
 
 
 _MOST = 2000  # spectra whose distances are drawn
@@ -89,14 +89,14 @@ def clustergram(consensus: Any, *, title: str | None = None) -> Figure:
     >>> X = np.random.default_rng(0).poisson(1.0, (50, 20))
     >>> consensus = sf.consensus(X, 2, n_starts=10, distance_threshold=2,
     ...                          random_state=0)
-    >>> drawn = sf.plotting.clustergram(consensus)
-    >>> len(drawn.axes)
+    >>> figure = sf.plotting.clustergram(consensus)
+    >>> len(figure.axes)
     4
     """
     _check(consensus)
     spectra, clusters = _in_order(consensus)
-    drawn = style.figure(9.0, 6.0)
-    panels = drawn.subplot_mosaic(
+    figure = style.figure(9.0, 6.0)
+    panels = figure.subplot_mosaic(
         [["clusters", "distances", "stability"], ["clusters", "distances", "density"]],
         width_ratios=(0.35, 9, 5),
         height_ratios=(2, 1),
@@ -134,7 +134,7 @@ def clustergram(consensus: Any, *, title: str | None = None) -> Figure:
         style.write_next_to(density, "dropped beyond", limit, left=limit > last / 2)
     name = style.plain(f"mean distance to the nearest ({1 - consensus.kept:.0%} dropped)", 60)
     style.label_axes(density, name, "spectra")
-    return drawn
+    return figure
 
 
 @style.complete_docstring
@@ -163,16 +163,16 @@ def consensus_matrix(consensus: Any, *, title: str | None = None, ax: Axes | Non
     together = consensus.consensus_matrix()
     order = _leaves(1 - together)
     text = f"cophenetic correlation {consensus.cophenetic:.3f}" if title is None else title
-    drawn, axes = style.axes_or_new(ax, 6.4, 5.6, text)
+    figure, axes = style.axes_or_new(ax, 6.4, 5.6, text)
     look: dict[str, Any] = {"cmap": style.blues(), "vmin": 0, "vmax": 1, "rasterized": True}
     cells = axes.imshow(together[np.ix_(order, order)], **look)
     axes.set(xticks=[], yticks=[])
     style.label_axes(axes, "sample", "sample", curves=False)
-    bar = drawn.colorbar(cells, ax=axes, shrink=0.5, format="{x:.0%}")
+    bar = figure.colorbar(cells, ax=axes, shrink=0.5, format="{x:.0%}")
     bar.set_label("starts in which two samples\nhave the same component", color=style.INK)
     for spine in (*axes.spines.values(), bar.outline):
         spine.set_edgecolor(style.FRAME)
-    return drawn
+    return figure
 
 
 @style.complete_docstring
@@ -196,22 +196,22 @@ def stability_by_rank(
     >>> X = np.random.default_rng(0).poisson(1.0, (50, 20))
     >>> options = {"n_starts": 5, "distance_threshold": 2, "random_state": 0}
     >>> several = [sf.consensus(X, rank, **options) for rank in (2, 3, 4)]
-    >>> drawn = sf.plotting.stability_by_rank(several)
-    >>> [axes.get_ylabel() for axes in drawn.axes]
+    >>> figure = sf.plotting.stability_by_rank(several)
+    >>> [axes.get_ylabel() for axes in figure.axes]
     ['stability', 'error']
     """
-    every = list(consensuses) if isinstance(consensuses, Iterable) else [consensuses]
-    for consensus in every:
+    results = list(consensuses) if isinstance(consensuses, Iterable) else [consensuses]
+    for consensus in results:
         _check(consensus, "consensuses")
-    if not every:
+    if not results:
         raise ValueError("consensuses is empty; there is nothing to draw.")
-    every.sort(key=lambda consensus: len(consensus.components))
-    ranks = [len(consensus.components) for consensus in every]
-    drawn, axes = style.axes_or_new(ax, 5.6, 3.6, title)
+    results.sort(key=lambda consensus: len(consensus.components))
+    ranks = [len(consensus.components) for consensus in results]
+    figure, axes = style.axes_or_new(ax, 5.6, 3.6, title)
     other = axes.twinx()
-    parts = [(axes, "stability", "silhouette", "o-"), (other, "error", "error", "s--")]
-    for (place, label, name, look), color in zip(parts, style.COLORS, strict=False):
-        values = [getattr(consensus, name) for consensus in every]
+    curves = [(axes, "stability", "silhouette", "o-"), (other, "error", "error", "s--")]
+    for (place, label, name, look), color in zip(curves, style.COLORS, strict=False):
+        values = [getattr(consensus, name) for consensus in results]
         place.plot(ranks, values, look, color=color, markersize=4, linewidth=1.6)
         style.label_axes(place, "components", label)
         place.yaxis.label.set_color(color)
@@ -219,16 +219,16 @@ def stability_by_rank(
     other.grid(visible=False)
     other.spines["right"].set_visible(True)
     style.count_along(axes.xaxis)
-    return drawn
+    return figure
 
 
 def _in_order(consensus: Any) -> tuple[Array, Array]:
     """Return the kept spectra, sorted by cluster and similarity, and their clusters."""
-    chosen = np.flatnonzero(consensus.clusters >= 0)
-    if len(chosen) > _MOST:
-        chosen = chosen[np.linspace(0, len(chosen) - 1, _MOST).astype(int)]
-    spectra = np.asarray(consensus.spectra[chosen], dtype=np.float64)
-    clusters = consensus.clusters[chosen]
+    rows = np.flatnonzero(consensus.clusters >= 0)
+    if len(rows) > _MOST:
+        rows = rows[np.linspace(0, len(rows) - 1, _MOST).astype(int)]
+    spectra = np.asarray(consensus.spectra[rows], dtype=np.float64)
+    clusters = consensus.clusters[rows]
     members = [np.flatnonzero(clusters == number) for number in np.unique(clusters)]
     places = np.concatenate([some[_leaves(_distances(spectra[some]))] for some in members])
     return spectra[places], clusters[places]

@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 _TERMS_IN_A_NAME = 5
 
 
-def check_table(values: npt.ArrayLike, name: str, wanted: str) -> Array:
+def check_table(values: npt.ArrayLike, name: str, expected: str) -> Array:
     """Return a nonempty float64 matrix of finite nonnegative numbers."""
     if sp.issparse(values):
         raise TypeError(f"{name} must be a dense array; got a sparse matrix. Use {name}.toarray().")
     table = check_numbers(values, name, np.float64, limited=False)
     if table.ndim != 2 or 0 in table.shape:
-        raise ValueError(f"{name} has shape {table.shape}; expected {wanted}, not empty.")
+        raise ValueError(f"{name} has shape {table.shape}; expected {expected}, not empty.")
     return table
 
 
@@ -40,10 +40,10 @@ def check_names(names: object, name: str, count: int, of: str) -> list[str]:
     """Return `count` names as strings; `of` is for the error message."""
     if isinstance(names, (str, bytes)) or not isinstance(names, Iterable):
         raise TypeError(f"{name} must be a sequence of names; got {short(names)}.")
-    listed = [str(each) for each in names]
-    if len(listed) != count:
-        raise ValueError(f"{name} holds {len(listed)} names; expected one for each {of}: {count}.")
-    return listed
+    texts = [str(text) for text in names]
+    if len(texts) != count:
+        raise ValueError(f"{name} holds {len(texts)} names; expected one for each {of}: {count}.")
+    return texts
 
 
 def topic_names(topics: object, count: int) -> list[str]:
@@ -148,20 +148,20 @@ def figure(width: float, height: float) -> Figure:
     with require_package("matplotlib"):
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
-    drawn = Figure(figsize=(width, height), layout="constrained")
-    FigureCanvasAgg(drawn)
-    return drawn
+    fig = Figure(figsize=(width, height), layout="constrained")
+    FigureCanvasAgg(fig)
+    return fig
 
 
 def axes_or_new(
     ax: Axes | None, width: float, height: float, title: str | None = None
 ) -> tuple[Figure, Axes]:
     """Return the given figure and axes, or make them in this size (inches); set the title."""
-    drawn = figure(width, height) if ax is None else cast("Figure", ax.figure)
-    axes = drawn.add_subplot() if ax is None else ax
+    fig = figure(width, height) if ax is None else cast("Figure", ax.figure)
+    axes = fig.add_subplot() if ax is None else ax
     if title is not None:
         axes.set_title(title, color=INK, fontsize=11)
-    return drawn, axes
+    return fig, axes
 
 
 def curve_look(number: int, *, points: bool) -> dict[str, Any]:

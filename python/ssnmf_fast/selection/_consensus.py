@@ -172,12 +172,12 @@ def _agreement(
     of_starts = CleanMatrix(check_data(clean, threads, recipe.dtype))
     dtype, loss = clean.matrix.dtype, recipe.fitting["loss"]
     of_clusters, samples, seeds = recipe.draw(clean.matrix.shape[0])
-    fits = fits if folder is None else partial(_kept_starts, Path(folder), fits, recipe)
+    fits = fits if folder is None else partial(_saved_starts, Path(folder), fits, recipe)
     starts: list[Start] = []
-    found = closing(fits(StartTask(of_starts.matrix, samples, recipe.fitting), seeds))
+    runs = closing(fits(StartTask(of_starts.matrix, samples, recipe.fitting), seeds))
     bar = verbose_progress(verbose, recipe.n_starts, "consensus", unit="start")
-    with found as fitted, bar as progress:
-        for start in fitted:
+    with runs as results, bar as progress:
+        for start in results:
             starts.append(start)
             if progress is not None:
                 progress(FitState(len(starts), start.objective))
@@ -233,9 +233,9 @@ def _cluster(spectra: Array, recipe: Recipe, seed: int) -> tuple[Array, Array, A
             f"n_components={rank}: the starts do not agree. The smallest is {nearness.min():.3g}. "
             "Raise distance_threshold (2 drops none), or reduce n_components or tol."
         )
-    parts = [used] if kept.sum() == used.sum() else [used, kept]
-    found = [clusters_of(spectra[p], distances[np.ix_(p, p)], rank, seed) for p in parts]
-    (_, of_all), (labels, of_kept) = found[0], found[-1]
+    masks = [used] if kept.sum() == used.sum() else [used, kept]
+    results = [clusters_of(spectra[p], distances[np.ix_(p, p)], rank, seed) for p in masks]
+    (_, of_all), (labels, of_kept) = results[0], results[-1]
     if (count := labels.max() + 1) < rank:
         fewer = f"fewer than n_components={rank}: the consensus has {count}. Reduce n_components"
         warn_user(f"All starts have only {count} different components, {fewer}.", UserWarning)
@@ -261,17 +261,17 @@ def clusters_of(spectra: Array, distances: Array, count: int, seed: int) -> tupl
 
 def _far_apart(squares: Array, count: int, rng: np.random.Generator) -> list[int]:
     """Choose a start of k-means as scikit-learn does (greedy k-means++), from known distances."""
-    chosen = [int(rng.integers(len(squares)))]
-    nearest = squares[chosen[0]]
+    places = [int(rng.integers(len(squares)))]
+    nearest = squares[places[0]]
     for _ in range(1, count):
         sums = nearest.cumsum()
-        drawn = sums.searchsorted(rng.random(2 + int(np.log(count))) * sums[-1])
-        drawn = drawn.clip(max=len(squares) - 1)
-        left = np.minimum(nearest, squares[drawn])
-        best = int(left.sum(axis=1).argmin())
-        chosen.append(int(drawn[best]))
-        nearest = left[best]
-    return chosen
+        candidates = sums.searchsorted(rng.random(2 + int(np.log(count))) * sums[-1])
+        candidates = candidates.clip(max=len(squares) - 1)
+        distances = np.minimum(nearest, squares[candidates])
+        best = int(distances.sum(axis=1).argmin())
+        places.append(int(candidates[best]))
+        nearest = distances[best]
+    return places
 
 
 def _cophenetic_correlation(assignments: Array) -> float:
@@ -346,8 +346,8 @@ class StartTask:
 
     def start_of(self, fit: Factorization) -> Start:
         """Return the kept parts of a fit."""
-        parts = fit.S[self.samples] * fit.A.sum(axis=1)
-        main = np.where(parts.any(axis=1), parts.argmax(axis=1), -1)
+        usage = fit.S[self.samples] * fit.A.sum(axis=1)
+        main = np.where(usage.any(axis=1), usage.argmax(axis=1), -1)
         return Start(fit.A, main.astype(np.int32), fit.objective[-1][1], dispatch.level_in_use())
 
     def __getstate__(self) -> bytes:
@@ -360,8 +360,8 @@ class StartTask:
 def _fit_here(
     n_jobs: int | None, n_threads: int | None, task: StartTask, seeds: Sequence[int]
 ) -> Starts:
-    found = fit_starts(task.X, seeds, n_jobs=n_jobs, n_threads=n_threads, **task.arguments)
-    return (task.start_of(fit) for fit in found)
+    fits = fit_starts(task.X, seeds, n_jobs=n_jobs, n_threads=n_threads, **task.arguments)
+    return (task.start_of(fit) for fit in fits)
 
 
 def _fit_on(
@@ -371,7 +371,7 @@ def _fit_on(
     yield from executor.map(StartTask.run, [task] * len(seeds), seeds)
 
 
-def _kept_starts(
+def _saved_starts(
     folder: Path, fits: Fitting, recipe: Recipe, task: StartTask, seeds: Sequence[int]
 ) -> Starts:
     """Yield the starts in order: read them from the folder, or fit them and save them there."""
@@ -385,12 +385,12 @@ def _kept_starts(
     keys = [{**key, "seed": seed} for seed in seeds]
     # File names are those of cNMF.
     paths = [folder / f"start.k_{rank}.iter_{number}.npz" for number in range(len(seeds))]
-    kept = [_read(path, key) for path, key in zip(paths, keys, strict=True)]
-    missing = [seed for seed, start in zip(seeds, kept, strict=True) if start is None]
-    with closing(fits(task, missing)) as made:
-        for path, key, start in zip(paths, keys, kept, strict=True):
+    starts = [_read(path, key) for path, key in zip(paths, keys, strict=True)]
+    missing = [seed for seed, start in zip(seeds, starts, strict=True) if start is None]
+    with closing(fits(task, missing)) as new_starts:
+        for path, key, start in zip(paths, keys, starts, strict=True):
             if start is None:
-                start = next(made)
+                start = next(new_starts)
                 _write(path, key, start)
             yield start
 
@@ -403,21 +403,21 @@ def _read(path: Path, key: dict[str, Any]) -> Start | None:
         with path.open("rb") as file:
             archive = NpzReader(file)
             header = archive.header()
-            found, objective = dict(header["key"]), header["objective"]
-            if found == key:
-                parts = archive.arrays(_PARTS)
-                if parts.keys() != {*_PARTS} or header["seal"] != _seal(found, objective, parts):
+            saved, objective = dict(header["key"]), header["objective"]
+            if saved == key:
+                arrays = archive.arrays(_PARTS)
+                if arrays.keys() != {*_PARTS} or header["seal"] != _seal(saved, objective, arrays):
                     raise ValueError("its contents have been changed")
-                return Start(parts["components"], parts["assignments"], objective, key["level"])
+                return Start(arrays["components"], arrays["assignments"], objective, key["level"])
     except (LookupError, TypeError, ValueError, RecursionError) as error:
         how = "Remove it to fit this start again"
         raise ValueError(f"{path} is not a saved start, or is damaged: {error}. {how}.") from error
-    names = [name for name in {**key, **found} if found.get(name) != key.get(name)]
-    given = ", ".join(f"{name} {found.get(name)!r:.40}" for name in names)
+    names = [name for name in {**key, **saved} if saved.get(name) != key.get(name)]
+    values = ", ".join(f"{name} {saved.get(name)!r:.40}" for name in names)
     now = ", ".join(f"{key.get(name)!r:.40}" for name in names)
     raise ValueError(
         f"folder={str(path.parent)!r} has starts of other data or settings: {path.name} was made "
-        f"with {given}; now {now}. Give another folder, or remove its files."
+        f"with {values}; now {now}. Give another folder, or remove its files."
     )
 
 
@@ -427,11 +427,11 @@ def _write(path: Path, key: dict[str, Any], start: Start) -> None:
         levels = f"{key['level']!r}, but a worker has {start.level!r}, which rounds differently"
         how = "Set SSNMF_FAST_ISA to the same level for all workers, or give no folder"
         raise ValueError(f"{of} {levels}. {how}.")
-    parts: dict[str, Any] = {name: getattr(start, name) for name in _PARTS}
+    arrays: dict[str, Any] = {name: getattr(start, name) for name in _PARTS}
     header = {"key": key, "objective": start.objective}
-    parts[HEADER] = header_array({**header, "seal": _seal(key, start.objective, parts)})
+    arrays[HEADER] = header_array({**header, "seal": _seal(key, start.objective, arrays)})
     with Replacement() as files, files.path(path).open("wb") as file:
-        np.savez(file, **parts)
+        np.savez(file, **arrays)
 
 
 def _key(X: Any, recipe: Recipe) -> dict[str, Any]:

@@ -79,8 +79,8 @@ def regression_scores(X: Matrix | CsrFile, usage: Array) -> Array:
         part = usage[rows]
         if sp.issparse(block):
             zeros = block.shape[0] - np.bincount(block.indices, minlength=m)
-            stored = np.square(block.data - means[block.indices])
-            squares += np.bincount(block.indices, stored, m) + zeros * means**2
+            values = np.square(block.data - means[block.indices])
+            squares += np.bincount(block.indices, values, m) + zeros * means**2
             products += (block.T @ part).T - part.sum(axis=0)[:, None] * means
         else:
             apart = block - means
@@ -266,8 +266,8 @@ class Consensus:
         clean = self._of_samples(Y, n_threads)
         shares = self.shares.T.astype(clean.dtype)
         loss: Any = self.loss
-        found = represent(clean.T, shares, loss=loss, n_threads=n_threads)
-        return np.ascontiguousarray(found.T)
+        profiles = represent(clean.T, shares, loss=loss, n_threads=n_threads)
+        return np.ascontiguousarray(profiles.T)
 
     def to_cnmf(
         self,

@@ -67,15 +67,15 @@ class RankFits:
     With `drawn`, fits of tensors have random starts: "auto" may not depend on the seed.
     """
 
-    def __init__(self, estimator: Any, tensor: bool, drawn: bool, **given: object) -> None:
-        given = {name: value for name, value in given.items() if value is not None}
+    def __init__(self, estimator: Any, tensor: bool, drawn: bool, **arguments: object) -> None:
+        arguments = {name: value for name, value in arguments.items() if value is not None}
         self.estimator, self.tensor = estimator, tensor
         self.settings: dict[str, Any] = {}
         if estimator is None:
-            self.loss: Any = given.get("loss", "frobenius")
+            self.loss: Any = arguments.get("loss", "frobenius")
             quadratic = loss_named(self.loss, "loss").quadratic
-            max_iter = check_integer(given.get("max_iter", _MAX_ITER), "max_iter", 0)
-            tol = check_real(given.get("tol", _TOL[quadratic]), "tol")
+            max_iter = check_integer(arguments.get("max_iter", _MAX_ITER), "max_iter", 0)
+            tol = check_real(arguments.get("tol", _TOL[quadratic]), "tol")
             self.settings = {"loss": self.loss, "max_iter": max_iter, "tol": tol}
             if not tensor and quadratic:  # multiplicative steps are slow with weights
                 self.settings["solver"] = "hals"
@@ -85,7 +85,7 @@ class RankFits:
                 what = "one of ssnmf_fast with n_components and X_weights"
                 such = f"such as NMF, SSNMFClassifier or SSNMFRegressor; got {estimator!r:.100}"
                 raise TypeError(f"estimator must be {what}, {such}.")
-            refuse_both(estimator, given)
+            refuse_both(estimator, arguments)
             self.loss = estimator.loss
         if tensor and drawn:
             init = loss_named(self.loss, "loss").start
@@ -109,29 +109,29 @@ class RankFits:
             if self.tensor:
                 return RankFit(value, model.factors_, model.weights_, model)
             return RankFit(value, (model.representation_, model.components_.T), None, model)
-        own: dict[str, Any] = dict(zip(_TASK, task, strict=True))
-        own |= {"X_weights": X_weights, **self.settings}
+        arguments: dict[str, Any] = dict(zip(_TASK, task, strict=True))
+        arguments |= {"X_weights": X_weights, **self.settings}
         if self.tensor:
-            cp = factorize_tensor(X, **own)
+            cp = factorize_tensor(X, **arguments)
             return RankFit(cp.objective[-1][1], cp.factors, cp.weights)
-        found = factorize(CleanMatrix(X), **own)
-        return RankFit(found.objective[-1][1], (found.S, found.A.T))
+        fit = factorize(CleanMatrix(X), **arguments)
+        return RankFit(fit.objective[-1][1], (fit.S, fit.A.T))
 
 
 def fit_copy(
-    estimator: BaseEstimator, X: Any, y: VectorLike, *task: Unpack[Task], **given: object
+    estimator: BaseEstimator, X: Any, y: VectorLike, *task: Unpack[Task], **arguments: object
 ) -> Any:
     """Return a copy of an estimator, fitted with the settings of a task."""
     own, settings = estimator.callback, dict(zip(_TASK, task, strict=True))
     if own is not None:
         settings["callback"] = lambda state: bool(own(state)) or task[3](state)
     model = clone(estimator).set_params(**settings)
-    return model.fit(X, **given) if y is None else model.fit(X, y, **given)
+    return model.fit(X, **arguments) if y is None else model.fit(X, y, **arguments)
 
 
-def refuse_both(estimator: BaseEstimator, given: Iterable[str]) -> None:
+def refuse_both(estimator: BaseEstimator, arguments: Iterable[str]) -> None:
     """Raise ValueError for parameters of the estimator, or if its start is for one rank."""
-    if names := ", ".join(given):
+    if names := ", ".join(arguments):
         how = f"set {names} of the estimator instead, or leave the estimator out"
         raise ValueError(f"{names} and estimator are both given; {how}.")
     if not isinstance(estimator.init, str):
@@ -164,31 +164,32 @@ class RankData:
 
         All entries have the same chance.  For sparse data, at most :data:`MOST_PLACES` are drawn.
         """
-        X, listed = self.entries, self.weights.listed(self.entries)
-        if listed is None and isinstance(X, SparseTensor) and not zeros:
-            listed = X.at
-        if listed is not None:
-            places = listed.places[:, draw_numbers(listed.places.shape[1], share, rng)]
+        X, coordinates = self.entries, self.weights.listed(self.entries)
+        if coordinates is None and isinstance(X, SparseTensor) and not zeros:
+            coordinates = X.at
+        if coordinates is not None:
+            places = coordinates.places
+            places = places[:, draw_numbers(places.shape[1], share, rng)]
         else:
             if isinstance(X, SparseTensor):
                 X.at.keys()  # raises an error if there are too many places to count
                 share = min(share, MOST_PLACES / prod(X.shape))
-            chosen = draw_numbers(prod(X.shape), share, rng)
-            places = np.array(np.unravel_index(chosen, X.shape), dtype=np.int32)
+            numbers = draw_numbers(prod(X.shape), share, rng)
+            places = np.array(np.unravel_index(numbers, X.shape), dtype=np.int32)
         at = Coordinates(np.ascontiguousarray(places), X.shape)
         values, weights = entries_at(X, at), self.weights.values_at(X, at)
-        kept = ~np.isnan(values) & (weights > 0)
+        mask = ~np.isnan(values) & (weights > 0)
         if not zeros:
-            kept &= values > 0
-        if not kept.any():
+            mask &= values > 0
+        if not mask.any():
             how = "increase validation_fraction, or give more data"
             raise ValueError(f"No entry with positive weight was held out; {how}.")
-        at = Coordinates(np.ascontiguousarray(at.places[:, kept]), at.shape)
-        entries, seen = self.weights.without(X, at)
+        at = Coordinates(np.ascontiguousarray(at.places[:, mask]), at.shape)
+        entries, seen_weights = self.weights.without(X, at)
         seen_X = self.X if isinstance(entries, SparseTensor) else entries
-        held_out = at.places, values[kept], weights[kept]
-        marginals = marginals_of(seen.seen(entries))
-        return HeldOut(seen_X, seen, *held_out, *marginals, self.tensor)
+        held_out = at.places, values[mask], weights[mask]
+        marginals = marginals_of(seen_weights.seen(entries))
+        return HeldOut(seen_X, seen_weights, *held_out, *marginals, self.tensor)
 
 
 def draw_numbers(count: int, share: float, rng: Generator) -> Array:
@@ -234,20 +235,20 @@ class HeldOut:
         predicted, of_loss = self._predicted(fit), loss_named(loss, "loss")
         if of_loss.degree is not None and of_loss.degree <= 1:
             predicted = (1 - _SMOOTHING) * predicted + _SMOOTHING * self._without_model
-        values, weights = (part.astype(np.float64) for part in (self.values, self.weights))
+        values, weights = (array.astype(np.float64) for array in (self.values, self.weights))
         as_column = CleanMatrix(values[:, None]), predicted[:, None], np.ones((1, 1))
-        given: dict[str, Any] = {"loss": loss, "n_threads": threads}
-        total = objective(*as_column, X_weights=weights[:, None], **given)
+        options: dict[str, Any] = {"loss": loss, "n_threads": threads}
+        total = objective(*as_column, X_weights=weights[:, None], **options)
         measures = {"error": float(total / weights.sum())}
         if of_loss is KULLBACK_LEIBLER and not self.tensor:
             counts = self.weights * values
-            counted = np.flatnonzero(counts > 0)
+            positive = np.flatnonzero(counts > 0)
             S, F = (factor.astype(np.float64) for factor in fit.factors)
             sizes = (1 - _SMOOTHING) * (S @ F.sum(axis=0))
             sizes += _SMOOTHING * self.sums[0]
             # Predicted shares of the counts in their samples, and the mean of their logarithms.
-            shares = predicted[counted] / sizes[self.places[0][counted]]
-            counts = counts[counted]
+            shares = predicted[positive] / sizes[self.places[0][positive]]
+            counts = counts[positive]
             mean = counts @ np.log(shares) / counts.sum() if len(counts) else np.nan
             measures["perplexity"] = float(np.exp(-mean))
         return measures
@@ -312,22 +313,22 @@ def hold_out_labels(
     if len(labeled) != n:
         raise ValueError(f"y has {len(labeled)} samples and X has {n}; expected one row for each.")
     order = rng.permutation(np.flatnonzero(labeled))
-    wanted = max(1, round(share * len(order)))
+    most = max(1, round(share * len(order)))
     classes = isinstance(targets, ClassLabels)
     if classes:
         codes = np.full(n, -1)
         codes[labeled] = targets.codes
         last = {code: place for place, code in enumerate(codes[order].tolist())}
         order = np.delete(order, list(last.values()))  # the last sample of each class stays
-    rows = np.sort(order[:wanted])
+    rows = np.sort(order[:most])
     count = np.count_nonzero(labeled)
     if not len(rows) or len(rows) == count:
         how = "label more samples, or leave y out"
         raise ValueError(f"y has {count} labels, too few to hide some of them; {how}.")
     if classes:
-        given = label_vector(y, "y", column=True)
+        values = label_vector(y, "y", column=True)
     else:
-        given = as_array(y.toarray() if isinstance(y, (sp.sparray, sp.spmatrix)) else y, "y")
-    seen = given.astype(object if classes else np.float64)
-    seen[rows] = None if classes else np.nan
-    return seen, rows, given[rows]
+        values = as_array(y.toarray() if isinstance(y, (sp.sparray, sp.spmatrix)) else y, "y")
+    labels = values.astype(object if classes else np.float64)
+    labels[rows] = None if classes else np.nan
+    return labels, rows, values[rows]

@@ -58,24 +58,24 @@ class Search:
     def held_out(self, splits: Iterable[Run], rng: Generator) -> dict[str, Array]:
         """Return the measures of the best start of each rank, (ranks, splits); NaN if pruned."""
         shape = len(self.ranks), self.n_splits
-        found: dict[str, Array] = {}
-        tried = np.ones(len(self.ranks), dtype=bool)
+        measures: dict[str, Array] = {}
+        active = np.ones(len(self.ranks), dtype=bool)
         n_fits = self.n_starts * len(self.ranks) * self.n_splits
         shown = self.verbose, n_fits, "choose_rank", "error", "fit"
         with verbose_progress(*shown) as progress:
             for number, split in enumerate(splits):
-                places = np.flatnonzero(tried).tolist()
+                places = np.flatnonzero(active).tolist()
                 fits = self.starts(split, [self.ranks[place] for place in places], rng)
-                for place, several in zip(places, fits, strict=True):
-                    best = min(several, key=lambda fit: fit.objective)
+                for place, starts in zip(places, fits, strict=True):
+                    best = min(starts, key=lambda fit: fit.objective)
                     for name, value in best.measures.items():
-                        found.setdefault(name, np.full(shape, np.nan))[place, number] = value
+                        measures.setdefault(name, np.full(shape, np.nan))[place, number] = value
                     if progress is not None:
                         done = self.n_starts * (number * len(self.ranks) + place + 1)
                         progress(FitState(done, best.measures["error"]))
                 if _LEAST_SPLITS <= number + 1 < self.n_splits:
-                    tried &= ~_far_from_best(found["error"][:, : number + 1])
-        return found
+                    active &= ~_far_from_best(measures["error"][:, : number + 1])
+        return measures
 
     def starts(self, run: Run, ranks: Sequence[int], rng: Generator) -> Iterable[list[RankFit]]:
         """Return an iterable of the fits of all starts of each rank, in order."""
@@ -87,15 +87,15 @@ class Search:
 
     def by_rank(self, scores: Iterable[tuple[float, ...]], name: str) -> dict[str, Array]:
         """Return the scores of the ranks, then their measures, as columns; show progress."""
-        found: list[tuple[float, ...]] = []
+        rows: list[tuple[float, ...]] = []
         shown = self.verbose, len(self.ranks), "choose_rank", name, "rank"
         with verbose_progress(*shown) as progress:
             for score in scores:
-                found.append(score)
+                rows.append(score)
                 if progress is not None:
-                    progress(FitState(len(found), score[0]))
+                    progress(FitState(len(rows), score[0]))
         names = "error", "spread", "weakest"
-        return dict(zip(names, np.array(found).T[:, :, None], strict=False))
+        return dict(zip(names, np.array(rows).T[:, :, None], strict=False))
 
 
 def _far_from_best(errors: Array) -> Array:
@@ -109,25 +109,25 @@ def _far_from_best(errors: Array) -> Array:
 
 
 def _bounds(
-    X: MatrixLike, y: VectorLike, model: Any, search: Search, rng: Generator, **given: object
+    X: MatrixLike, y: VectorLike, model: Any, search: Search, rng: Generator, **settings: object
 ) -> tuple[Array, Any]:
     """Return the bounds of a Bayesian model, (ranks, starts), and the best model."""
     model = BayesianNMF() if model is None else model
     if not isinstance(model, BayesianBase):
         needed = f"a BayesianNMF or SupervisedBayesianNMF as estimator; got {type(model).__name__}"
         raise TypeError(f"criterion 'bound' needs {needed}.")
-    refuse_both(model, [name for name, value in given.items() if value is not None])
+    refuse_both(model, [name for name, value in settings.items() if value is not None])
 
     def run(rank: int, seed: int, threads: int, stop: Stop) -> RankFit:
         # Unused components are expected here.
-        found = quietly(IDLE, fit_copy, model, X, y, rank, seed, threads, stop)
-        return RankFit(-found.lower_bound_, model=found)
+        fitted = quietly(IDLE, fit_copy, model, X, y, rank, seed, threads, stop)
+        return RankFit(-fitted.lower_bound_, model=fitted)
 
-    best, found = RankFit(np.inf), []
+    best, values = RankFit(np.inf), []
     for fits in search.starts(run, search.ranks, rng):
         best = min([best, *fits], key=lambda fit: fit.objective)
-        found.append([-fit.objective for fit in fits])
-    return np.array(found), best.model
+        values.append([-fit.objective for fit in fits])
+    return np.array(values), best.model
 
 
 def _stabilities(
@@ -147,10 +147,10 @@ def _stabilities(
         if not len(spectra):
             return 0.0, 0.0, 0.0
         with limited_openmp(1):
-            labels, found = clusters_of(spectra, euclidean_distances(spectra), rank, of_clusters)
-        found, sizes = np.nan_to_num(found), np.bincount(labels, minlength=rank)
-        weakest = (np.bincount(labels, found, minlength=rank) / np.maximum(sizes, 1)).min()
-        return float(found.mean()), float(found.std()), float(weakest)
+            labels, values = clusters_of(spectra, euclidean_distances(spectra), rank, of_clusters)
+        values, sizes = np.nan_to_num(values), np.bincount(labels, minlength=rank)
+        weakest = (np.bincount(labels, values, minlength=rank) / np.maximum(sizes, 1)).min()
+        return float(values.mean()), float(values.std()), float(weakest)
 
     return search.by_rank(map(silhouettes, search.ranks), "stability")
 
@@ -160,19 +160,19 @@ def _tensor_scores(
 ) -> dict[str, Array]:
     """Return the agreement of starts and its spread, or the core consistency of the best one."""
 
-    def agreement(several: list[RankFit]) -> tuple[float, float]:
+    def agreement(starts: list[RankFit]) -> tuple[float, float]:
         # The mean would depend on the number of poor optima.
-        found = [factor_match_score(A, B) for A, B in combinations(several, 2)]
-        return float(np.median(found)), float(np.std(found))
+        scores = [factor_match_score(A, B) for A, B in combinations(starts, 2)]
+        return float(np.median(scores)), float(np.std(scores))
 
-    def consistency(several: list[RankFit]) -> tuple[float]:
-        best = min(several, key=lambda fit: fit.objective)
+    def consistency(starts: list[RankFit]) -> tuple[float]:
+        best = min(starts, key=lambda fit: fit.objective)
         return (float(np.nan_to_num(core_consistency(best, data.X))),)
 
-    every = search.starts(partial(fits.fit, data.X, data.weights, None), search.ranks, rng)
+    runs = search.starts(partial(fits.fit, data.X, data.weights, None), search.ranks, rng)
     if criterion == "stability":
-        return search.by_rank(map(agreement, every), "agreement")
-    return search.by_rank(map(consistency, every), "core consistency")
+        return search.by_rank(map(agreement, runs), "agreement")
+    return search.by_rank(map(consistency, runs), "core consistency")
 
 
 _SPLITS, _STARTS = {"words": 2}, {"stability": 20}  # by default, other than 5 and 3
@@ -332,7 +332,7 @@ def choose_rank(
     if ranks is None and not words:
         ways = "for example range(2, 31, 2); only criterion='words', for texts in a sparse matrix"
         raise ValueError(f"criterion {criterion!r} needs ranks, {ways}, does not.")
-    tried = None if ranks is None else _checked_ranks(ranks)
+    candidates = None if ranks is None else _checked_ranks(ranks)
     n_splits = _SPLITS.get(criterion, 5) if n_splits is None else n_splits
     n_starts = _STARTS.get(criterion, 3) if n_starts is None else n_starts
     n_starts = check_integer(n_starts, "n_starts", 1)
@@ -351,34 +351,36 @@ def choose_rank(
     if words:
         jobs = resolve_jobs(n_jobs, n_threads, n_splits)
         options: dict[str, Any] = {"n_splits": n_splits, "share": share, "stability": stability}
-        return choose_by_words(X, rng, ranks=tried, n_jobs=jobs, verbose=verbose, **options)
-    assert tried is not None
+        return choose_by_words(X, rng, ranks=candidates, n_jobs=jobs, verbose=verbose, **options)
+    assert candidates is not None
     X_weights = by_name(X, X_weights=X_weights)["X_weights"]
     if estimator is not None and hasattr(X, "columns"):
         estimator = clone(estimator).set_params(**by_name(X, **estimator.get_params(False)))
-    search = Search(tried, n_splits, n_starts, n_jobs, n_threads, verbose)
+    search = Search(candidates, n_splits, n_starts, n_jobs, n_threads, verbose)
     tensor = _is_tensor(X, estimator)
     _check_combination(tensor, criterion, y, estimator)
-    if criterion == "stability" and (n_starts < 2 or (tried[0] < 2 and not tensor)):
+    if criterion == "stability" and (n_starts < 2 or (candidates[0] < 2 and not tensor)):
         needed = "n_starts" if tensor else "ranks and n_starts"
-        given = n_starts if tensor else f"{tried[0]} and {n_starts}"
-        raise ValueError(f"criterion 'stability' needs {needed} of at least 2; got {given}.")
+        numbers = n_starts if tensor else f"{candidates[0]} and {n_starts}"
+        raise ValueError(f"criterion 'stability' needs {needed} of at least 2; got {numbers}.")
     settings: dict[str, Any] = {"loss": loss, "max_iter": max_iter, "tol": tol}
     if criterion == "bound":
         settings["X_weights"] = X_weights
         scores, best = _bounds(X, y, estimator, search, rng, **settings)
-        return RankChoice.by_rule(tried, scores, criterion, rule, best_model=best)
+        return RankChoice.by_rule(candidates, scores, criterion, rule, best_model=best)
     fits = RankFits(estimator, tensor, criterion == "stability", **settings)
     if criterion == "stability" and not tensor:
-        found = _stabilities(X, X_weights, fits, search, rng)
-        return RankChoice.by_rule(tried, found.pop("error"), criterion, rule, measures=found)
+        measures = _stabilities(X, X_weights, fits, search, rng)
+        return RankChoice.by_rule(
+            candidates, measures.pop("error"), criterion, rule, measures=measures
+        )
     data = RankData(X, X_weights, threads, tensor)
     if criterion == "held-out":
-        every = splits(data, y, fits, share, bool(mask_zeros), rng)
-        found = search.held_out(islice(every, n_splits), rng)
+        runs = splits(data, y, fits, share, bool(mask_zeros), rng)
+        measures = search.held_out(islice(runs, n_splits), rng)
     else:
-        found = _tensor_scores(criterion, data, fits, search, rng)
-    return RankChoice.by_rule(tried, found.pop("error"), criterion, rule, measures=found)
+        measures = _tensor_scores(criterion, data, fits, search, rng)
+    return RankChoice.by_rule(candidates, measures.pop("error"), criterion, rule, measures=measures)
 
 
 def _is_tensor(X: Any, estimator: BaseEstimator | None) -> bool:
@@ -416,11 +418,11 @@ def _checked_ranks(ranks: Iterable[int]) -> tuple[int, ...]:
     if isinstance(ranks, (str, bytes)) or not isinstance(ranks, Iterable):
         expected = f"a sequence of integers, for example [5, 10, 20]; got {short(ranks)}"
         raise TypeError(f"ranks must be {expected}.")
-    given = list(islice(ranks, MOST_RANKS + 1))
-    if len(given) > MOST_RANKS:
+    numbers = list(islice(ranks, MOST_RANKS + 1))
+    if len(numbers) > MOST_RANKS:
         how = "each is fitted several times; give fewer, for example range(5, 100, 5)"
         raise ValueError(f"ranks holds more than {MOST_RANKS} ranks, and {how}.")
-    tried = {check_integer(rank, "every rank in ranks", 1) for rank in given}
-    if not tried:
+    distinct = {check_integer(rank, "every rank in ranks", 1) for rank in numbers}
+    if not distinct:
         raise ValueError("ranks is empty; expected at least one rank, for example [5, 10, 20].")
-    return tuple(sorted(tried))
+    return tuple(sorted(distinct))

@@ -31,38 +31,38 @@ _SHAKES = 16  # of the effect of rounding on the values, which is small for some
 def _differences(check: receipts.Check) -> list[str]:
     """Compare fingerprints of data, other inputs and the parts of a result with a receipt."""
     receipt = check.receipt
-    given = {"X": check.data, **check.parts, **check.inputs}
+    computed = {"X": check.data, **check.parts, **check.inputs}
     recorded = {"X": receipt.data, **receipt.parts, **receipt.inputs}
-    found = []
-    for name in dict.fromkeys([*given, *recorded]):
-        if name in receipt.inputs and name not in given:
-            found.append(f"The fit was given {name}; give them here, too.")
+    differences = []
+    for name in dict.fromkeys([*computed, *recorded]):
+        if name in receipt.inputs and name not in computed:
+            differences.append(f"The fit was given {name}; give them here, too.")
         elif name in check.inputs and name not in recorded:
-            found.append(f"The fit was not given {name}.")
-        elif given.get(name) != recorded.get(name):
+            differences.append(f"The fit was not given {name}.")
+        elif computed.get(name) != recorded.get(name):
             wrong = "are not those" if name in check.inputs else "is not the one"
-            found.append(f"{name} {wrong} of the fit.")
+            differences.append(f"{name} {wrong} of the fit.")
     if receipt.seal != receipt.expected_seal():
-        found.append("The receipt has been changed: it does not match its seal.")
-    return found
+        differences.append("The receipt has been changed: it does not match its seal.")
+    return differences
 
 
 def _compare_values(receipt: Receipt, now: receipts.Recomputed) -> tuple[list[str], list[Compared]]:
     """Return the differences of objective and residuals, and a table of these values."""
     of_value, of_scale, of_residual = _ALLOWED.get(receipt.dtype, _ALLOWED["float64"])
     old, new = receipt.objective, now.objective
-    found, table = [], [("objective", f"{old:.10g}", f"{new:.10g}")]
+    differences, table = [], [("objective", f"{old:.10g}", f"{new:.10g}")]
     allowed = of_value * max(abs(old), abs(new)) + of_scale * now.scale + _SHAKES * now.shaken[0]
     if not abs(old - new) <= allowed:  # also for NaN
-        found.append(f"The objective is {new:.10g}, not {old:.10g}.")
+        differences.append(f"The objective is {new:.10g}, not {old:.10g}.")
     most = max([1.0, *receipt.residuals.values()])
     for name in sorted({*receipt.residuals, *now.residuals}):
         old, new = receipt.residuals.get(name, nan), now.residuals.get(name, nan)
         table.append((f"residual of {name}", f"{old:.6g}", f"{new:.6g}"))
         allowed = of_residual * most + _SHAKES * now.shaken[1]
         if name not in now.lost and not abs(old - new) <= allowed:
-            found.append(f"The residual of {name} is {new:.6g}, not {old:.6g}.")
-    return found, table
+            differences.append(f"The residual of {name} is {new:.6g}, not {old:.6g}.")
+    return differences, table
 
 
 @dataclass(frozen=True)
@@ -162,8 +162,8 @@ def verify(
         check = _check_of_estimator(result, X, y, inputs, threads)
     elif isinstance(result, (Factorization, TensorFactorization)):
         matrix = isinstance(result, Factorization)
-        known = receipts.INPUTS if matrix else receipts.TENSOR_INPUTS
-        _refuse_unknown(inputs, known, "the fit", ", ".join(known))
+        names = receipts.INPUTS if matrix else receipts.TENSOR_INPUTS
+        _refuse_unknown(inputs, names, "the fit", ", ".join(names))
         of: Any = receipts.factorization_check if matrix else receipts.tensor_check
         check = None if result.receipt is None else of(result, X, {"y": y, **inputs}, threads)
     else:
@@ -171,14 +171,14 @@ def verify(
         raise TypeError(f"verify is not available for {type(result).__name__}; {expected}.")
     if check is None:
         return Verification([f"This {type(result).__name__} has no receipt of its fit."], [])
-    found, table = _differences(check), [("X", check.receipt.data, check.data)]
+    differences, table = _differences(check), [("X", check.receipt.data, check.data)]
     try:
         now = check.recompute()
     except (ValueError, TypeError, ArithmeticError, LookupError) as error:
-        found.append(f"The objective cannot be computed from these inputs: {error}")
-        return Verification(found, table)
+        differences.append(f"The objective cannot be computed from these inputs: {error}")
+        return Verification(differences, table)
     values, rows = _compare_values(check.receipt, now)
-    return Verification(found + values, table + rows)
+    return Verification(differences + values, table + rows)
 
 
 def _check_of_estimator(
@@ -203,6 +203,6 @@ def _check_of_estimator(
     return check
 
 
-def _refuse_unknown(inputs: Iterable[str], known: Iterable[str], of: str, valid: str) -> None:
-    for name in sorted({*inputs} - {*known}):
+def _refuse_unknown(inputs: Iterable[str], names: Iterable[str], of: str, valid: str) -> None:
+    for name in sorted({*inputs} - {*names}):
         raise TypeError(f"{of} has no argument {short(name)}; valid arguments are {valid}.")
