@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
-from ssnmf_fast.completion import _problem
+from ssnmf_fast.completion import _irls
 
 
 def sparse_factor(n, rank, density, rng):
@@ -27,7 +27,7 @@ def observations(holes):
     """Return the observed entries as the iterations of the methods take them."""
     places = np.nonzero(~np.isnan(holes))
     entries = sp.csr_array((holes[places], places), shape=holes.shape)
-    return _problem.Observations.of(entries, 0.0, 1)
+    return _irls.Observations.of(entries, 0.0, 1)
 
 
 def error(M, completion):
