@@ -1,7 +1,5 @@
 """The rank and the consensus of an AnnData: those of its matrix, and where they are written."""
 
-from __future__ import annotations
-
 import anndata
 import numpy as np
 import pandas as pd

@@ -1,7 +1,5 @@
 """Programs of a reference in new cells: by the names of genes, in the units of the reference."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -1,7 +1,5 @@
 """Programs of an AnnData: which genes they have, where they are written, what is refused."""
 
-from __future__ import annotations
-
 import anndata
 import numpy as np
 import pandas as pd

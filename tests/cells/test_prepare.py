@@ -1,7 +1,5 @@
 """The preparation of cNMF: the same genes and scales as a small version of its formulas."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -1,7 +1,5 @@
 """Fits of matrices in files: those of the same matrix in memory, or of a CsrFile."""
 
-from __future__ import annotations
-
 import anndata
 import h5py
 import numpy as np

@@ -1,7 +1,5 @@
 """Sparse nonnegative matrices of low rank, sampled at one rate of zeros and one of nonzeros."""
 
-from __future__ import annotations
-
 import numpy as np
 import scipy.sparse as sp
 

@@ -1,7 +1,5 @@
 """Completion of matrices: accuracy, input forms, options, errors."""
 
-from __future__ import annotations
-
 import threading
 import tracemalloc
 from dataclasses import replace

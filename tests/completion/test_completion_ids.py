@@ -1,7 +1,5 @@
 """A completion that knows the ids of its rows and columns, and bounds."""
 
-from __future__ import annotations
-
 import pickle
 import unicodedata
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Completion of data of any size, and of data that say nothing; what `complete` reads."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from completion_problems import structured

@@ -1,7 +1,5 @@
 """Variational Bayes on a cluster: the same as in memory, lost workers, files, errors."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What is known of factors, for data on a cluster: the same as in memory."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from helpers.padding import watched_padding

@@ -1,7 +1,5 @@
 """Workers that are lost or retired: no wait without end, and no rows lost by a retirement."""
 
-from __future__ import annotations
-
 import itertools
 import os
 import pickle

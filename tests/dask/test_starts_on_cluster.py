@@ -1,7 +1,5 @@
 """A consensus on a cluster: the bits of that in memory, also when a worker is lost."""
 
-from __future__ import annotations
-
 import os
 import signal
 import threading

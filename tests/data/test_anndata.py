@@ -1,7 +1,5 @@
 """Objects of anndata are refused at once, with what to give in their place."""
 
-from __future__ import annotations
-
 import importlib
 import sys
 

@@ -1,7 +1,5 @@
 """The border of the data: a matrix is checked once, on a short way to the kernels."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The factor that makes counts of data."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp

@@ -1,7 +1,5 @@
 """Matrices on disk: the same fits as in memory, and clear errors for files that are none."""
 
-from __future__ import annotations
-
 import copy
 import os
 import pickle

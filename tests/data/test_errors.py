@@ -1,7 +1,5 @@
 """Bad input: a clear error that names the argument."""
 
-from __future__ import annotations
-
 import warnings
 from functools import partial
 from inspect import signature

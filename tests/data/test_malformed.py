@@ -3,8 +3,6 @@
 `random_calls.doors` tries all damages, wherever a matrix is taken.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp

@@ -1,7 +1,5 @@
 """Which samples have no label: one rule for estimators, metrics, pictures and the command."""
 
-from __future__ import annotations
-
 import warnings
 from decimal import Decimal
 

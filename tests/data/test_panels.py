@@ -1,7 +1,5 @@
 """Long sparse matrices, whose transposes are cut into panels, are fitted as others are."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp

@@ -1,7 +1,5 @@
 """Times are read in the forms in which people write them; slices have no gaps."""
 
-from __future__ import annotations
-
 import warnings
 from datetime import date, datetime, timedelta, timezone
 

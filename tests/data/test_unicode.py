@@ -1,7 +1,5 @@
 """Labels, seeds, names and texts that are equal in the form NFC of Unicode are the same."""
 
-from __future__ import annotations
-
 import unicodedata
 from functools import partial
 

@@ -1,7 +1,5 @@
 """Learning from mini-batches: partial_fit of the estimators."""
 
-from __future__ import annotations
-
 import pickle
 
 import numpy as np

@@ -1,7 +1,5 @@
 """BayesianNMF and SupervisedBayesianNMF."""
 
-from __future__ import annotations
-
 import pickle
 
 import numpy as np

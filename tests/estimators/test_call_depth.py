@@ -1,7 +1,5 @@
 """A fit of the classifiers reaches its loop by few calls, and checks X once."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The committee of FewLabelsClassifier(): members, weights, neighbors, class shares."""
 
-from __future__ import annotations
-
 import sys
 import threading
 from dataclasses import replace

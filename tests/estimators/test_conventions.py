@@ -1,7 +1,5 @@
 """The conventions of scikit-learn, and its tools around the estimators."""
 
-from __future__ import annotations
-
 import functools
 import inspect
 import pickle

@@ -1,7 +1,5 @@
 """FewLabelsClassifier() with few labels: how good it is, what validation tries and does not see."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -1,7 +1,5 @@
 """NonnegativeCP: fits, rows of every mode, slices that arrive one by one, files."""
 
-from __future__ import annotations
-
 import pickle
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Probabilities of the readout, and what weights, thresholds and missing labels do to them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from helpers.data import digits

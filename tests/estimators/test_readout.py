@@ -1,7 +1,5 @@
 """What predicts: readouts, refusals, data that only topics see."""
 
-from __future__ import annotations
-
 import contextlib
 import threading
 

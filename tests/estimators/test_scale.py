@@ -4,8 +4,6 @@ What docs/guide/models.md promises: the same bits where c is a power of two, and
 of the data leaves, which depends on the problem.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from helpers.data import small_digits

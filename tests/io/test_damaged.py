@@ -1,7 +1,5 @@
 """Damaged model files, and files of strangers, are refused; none runs code."""
 
-from __future__ import annotations
-
 import copy
 import io
 import json

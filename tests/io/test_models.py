@@ -1,7 +1,5 @@
 """save and load: every model comes back as it was."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from helpers.each import each

@@ -1,7 +1,5 @@
 """The passes of matrix completion agree with the NumPy reference."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from helpers.each import each

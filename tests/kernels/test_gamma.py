@@ -1,7 +1,5 @@
 """The kernels of variational Bayes agree with SciPy's special functions and with the reference."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from helpers.each import each

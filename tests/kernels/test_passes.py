@@ -1,7 +1,5 @@
 """The passes over sparse and dense data agree with the NumPy reference."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp

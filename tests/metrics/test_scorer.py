@@ -1,7 +1,5 @@
 """Scorers that leave out unlabeled samples."""
 
-from __future__ import annotations
-
 import pickle
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Function factorize: against the formulas, as properties, and on degenerate input."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

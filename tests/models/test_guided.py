@@ -1,7 +1,5 @@
 """NMF-alpha, CNMF and TS-NMF: the papers' updates, monotone objectives, the same in any storage."""
 
-from __future__ import annotations
-
 import functools
 from types import SimpleNamespace
 

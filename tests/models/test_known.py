@@ -1,7 +1,5 @@
 """What is known of factors: given and forbidden parts, labels of features."""
 
-from __future__ import annotations
-
 from unittest import mock
 
 import numpy as np

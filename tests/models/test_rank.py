@@ -1,7 +1,5 @@
 """Ranks that the memory of the machine or the data have no use for."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

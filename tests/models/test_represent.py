@@ -1,7 +1,5 @@
 """Function represent: the convex problem, for both losses and every weight form."""
 
-from __future__ import annotations
-
 import tracemalloc
 import warnings
 

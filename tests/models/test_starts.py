@@ -1,7 +1,5 @@
 """Several starts: the best is kept, and each is the fit of its seed, whoever fits beside it."""
 
-from __future__ import annotations
-
 import threading
 import time
 

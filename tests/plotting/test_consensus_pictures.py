@@ -1,7 +1,5 @@
 """Pictures of what many starts agree on."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

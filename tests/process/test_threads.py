@@ -1,7 +1,5 @@
 """Threads of the kernels: same bits, several callers, forked children, too few threads."""
 
-from __future__ import annotations
-
 import ctypes
 import os
 import subprocess

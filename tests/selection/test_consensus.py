@@ -1,7 +1,5 @@
 """What many starts agree on: planted components, the recipe step by step, bad input."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

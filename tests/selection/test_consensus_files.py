@@ -1,7 +1,5 @@
 """Files of a consensus: saved, of the same bytes for any threads, and cNMF's tables."""
 
-from __future__ import annotations
-
 import csv
 from hashlib import sha256
 

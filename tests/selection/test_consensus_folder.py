@@ -1,7 +1,5 @@
 """A folder that keeps starts: resumed, after a kill too, and never mixed with others."""
 
-from __future__ import annotations
-
 import json
 import signal
 import subprocess

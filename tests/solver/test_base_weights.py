@@ -1,7 +1,5 @@
 """Weights with a common part: as if they were written out in a dense array."""
 
-from __future__ import annotations
-
 import tracemalloc
 
 import numpy as np

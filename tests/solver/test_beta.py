@@ -1,7 +1,5 @@
 """Itakura-Saito and the other beta-divergences."""
 
-from __future__ import annotations
-
 import functools
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Losses and weights as objects: the names of losses, and weights without arrays as large as X."""
 
-from __future__ import annotations
-
 import re
 import tracemalloc
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Starts, and the randomized SVD behind one of them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp

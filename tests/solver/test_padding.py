@@ -1,7 +1,5 @@
 """Factors are stored with zeros after their components, which no step of a fit moves."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Penalties: bounds, monotone updates, the updates written out, scikit-learn's objective."""
 
-from __future__ import annotations
-
 import itertools
 import pickle
 

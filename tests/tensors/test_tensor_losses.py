@@ -1,7 +1,5 @@
 """Every loss that matrices take serves tensors: against NumPy, in all forms of data and weights."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from helpers.each import each

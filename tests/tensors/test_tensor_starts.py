@@ -1,7 +1,5 @@
 """Starts of tensors: the better of two, the best of several fits, and what fits continue from."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import numpy as np

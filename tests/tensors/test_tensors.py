@@ -1,7 +1,5 @@
 """Nonnegative CP decomposition: against formulas, between storage forms, and as a descent."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import numpy as np
