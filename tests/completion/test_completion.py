@@ -11,6 +11,7 @@ from completion_problems import error, structured
 from helpers.each import each
 from helpers.levels import IS_REFERENCE
 from helpers.random_examples import examples
+from helpers.refused import refused
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
@@ -192,10 +193,8 @@ def test_predict_and_dense(easy):
     np.testing.assert_array_equal(kept[~observed], dense[~observed])
     assert fit.predict([], []).shape == (0,)
     for row, column, name in ((40, 0, "rows"), (-1, 0, "rows"), (0, 30, "columns"), (0, -1, "col")):
-        with pytest.raises(IndexError, match=f"{name}.* must be from 0 to"):
-            fit.predict([row], [column])
-    with pytest.raises(TypeError, match="rows must be integers"):
-        fit.predict([0.0], [0])
+        refused(f"{name}.* must be from 0 to", fit.predict, [row], [column], error=IndexError)
+    refused("rows must be integers", fit.predict, [0.0], [0], error=TypeError)
 
 
 def test_printed_in_a_line():
@@ -554,8 +553,7 @@ def test_a_parameter_changes_the_result(easy, method):
     ],
 )
 def test_bad_parameters_of_methods(method, parameters, message):
-    with pytest.raises(ValueError, match=message):
-        method(**parameters)
+    refused(message, method, **parameters)
 
 
 @pytest.mark.slow
@@ -568,8 +566,7 @@ def test_an_option_changes_the_result_or_is_refused(easy, method, name, value):
     _, holes = easy
     options = {"method": method, "random_state": 0, "max_iter": 25, "tol": 0.0}
     if method in ("nnm", "structured-nnm"):
-        with pytest.raises(ValueError, match=f"does not use {name}"):
-            sf.complete(holes, **options, **{name: value})
+        refused(f"does not use {name}", sf.complete, holes, **options, **{name: value})
         return
     changed = sf.complete(holes, **options, **{name: value}).to_dense()
     assert not np.array_equal(changed, sf.complete(holes, **options).to_dense())
@@ -578,8 +575,7 @@ def test_an_option_changes_the_result_or_is_refused(easy, method, name, value):
 @each(("changes", "kind", "message"), BAD)
 def test_bad_input(changes, kind, message):
     arguments = {"M": np.ones((4, 3)), **changes}
-    with pytest.raises(kind, match=message):
-        sf.complete(arguments.pop("M"), **arguments)
+    refused(message, sf.complete, arguments.pop("M"), error=kind, **arguments)
 
 
 def test_what_has_no_missing_entry_or_is_a_long_table_is_warned_of():
@@ -602,8 +598,7 @@ def test_what_has_no_missing_entry_or_is_a_long_table_is_warned_of():
 def test_repeated_entries_are_named():
     repeated = sp.csr_array(([1.0, 2, 3], [0, 2, 2], [0, 1, 3]), shape=(2, 3))
     for data in (repeated, sp.coo_array(([1.0, 2], ([1, 1], [2, 2])), shape=(2, 3))):
-        with pytest.raises(ValueError, match=r"\[1, 2\] more than once"):
-            sf.complete(data)
+        refused(r"\[1, 2\] more than once", sf.complete, data)
     with pytest.raises(ValueError, match=r"M\[0, 1\] is NaN, but observed"):
         sf.complete(np.array([[1.0, np.nan]]), observed=np.ones((1, 2), bool))
 
@@ -670,8 +665,7 @@ def test_saved_completion(easy, tmp_path):
     np.testing.assert_array_equal(
         loaded.to_dense(keep_observed=True), fit.to_dense(keep_observed=True)
     )
-    with pytest.raises(ValueError, match="no observed entries"):
-        replace(loaded, observed=None).to_dense(keep_observed=True)
+    refused("no observed entries", replace(loaded, observed=None).to_dense, keep_observed=True)
 
 
 def test_svd_falls_back_on_plain_iteration(monkeypatch):

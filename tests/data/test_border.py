@@ -9,6 +9,7 @@ import pytest
 import scipy.sparse as sp
 from helpers.each import each
 from helpers.levels import kernels_in_use as kernels
+from helpers.refused import refused
 from sklearn.base import clone
 
 import ssnmf_fast as sf
@@ -170,8 +171,7 @@ def test_frames_of_numbers_keep_names_and_sparsity():
         np.testing.assert_allclose(model.components_, expected.components_, rtol=1e-9)
     text = table.astype({"c": str})
     for call in (lambda: sf.factorize(text, n_components=2), lambda: sf.NMF(2).fit(text)):
-        with pytest.raises(TypeError, match=r"not numbers: 'c' \(X\[0, 2\] is '\d.0'\)"):
-            call()
+        refused(r"not numbers: 'c' \(X\[0, 2\] is '\d.0'\)", call, error=TypeError)
 
 
 @pytest.mark.parametrize("text", ["4.0", "-1", "2,5", b"1e3"])
@@ -198,8 +198,7 @@ def test_columns_that_are_no_numbers_are_named():
     table["kind"] = pandas.Categorical(["x", "y"])
     way = r"'city', 'day', 'kind' \(X\[0, 1\] is 'a'\).*OneHotEncoder.*select_dtypes"
     for estimator in (sf.NMF(1), sf.LowRankImputer()):
-        with pytest.raises(TypeError, match=way):
-            estimator.fit(table)
+        refused(way, estimator.fit, table, error=TypeError)
     with pytest.raises(TypeError, match=r"X has columns that are not numbers: 'day' "):
         sf.factorize(table[["day"]], n_components=1)
     mixed = table[["size", "height"]].astype(object)  # but numbers
@@ -340,8 +339,7 @@ def test_second_tables_are_matched_by_name(name):
             (pd.concat([table, strange.take([0], axis=axis)], axis=axis), "not have: 'strange'"),
             (pd.concat([table, table.take([3], axis=axis)], axis=axis), f"repeats .*{names[3]}"),
         ):
-            with pytest.raises(ValueError, match=word):
-                call(wrong)
+            refused(word, call, wrong)
 
 
 def test_columns_of_a_representation_and_nodes_of_a_graph_are_matched():
@@ -387,8 +385,7 @@ def test_a_fit_with_names_is_verified_with_the_table_in_any_order():
     ],
 )
 def test_names_of_the_fit_in_another_order_are_refused(call):
-    with pytest.raises(ValueError, match="feature_names has the names of the fit in another order"):
-        call(NAMES[::-1])
+    refused("feature_names has the names of the fit in another order", call, NAMES[::-1])
 
 
 TENSOR = np.ones((3, 4, 2))

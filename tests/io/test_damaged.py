@@ -11,6 +11,7 @@ from contextlib import suppress
 import numpy as np
 import pytest
 from helpers.each import each
+from helpers.refused import refused
 from quick_fits import parameters
 
 import ssnmf_fast as sf
@@ -100,8 +101,7 @@ def test_spoiled_files_are_refused(spoil, kept, path):
     header, arrays = _contents(kept)
     spoil(header, arrays)
     _rewrite(path, header, arrays)
-    with pytest.raises(ValueError, match="is damaged, or was not written"):
-        sf.load(path)
+    refused("is damaged, or was not written", sf.load, path)
 
 
 def _negative_rate(header, arrays):
@@ -137,8 +137,7 @@ def test_spoiled_files_of_bayesian_models_are_refused(spoil, data, path):
     header, arrays = _contents(path)
     spoil(header, arrays)
     _rewrite(path, header, arrays)
-    with pytest.raises(ValueError, match="is damaged, or was not written"):
-        sf.load(path)
+    refused("is damaged, or was not written", sf.load, path)
 
 
 def _no_times(header, arrays):
@@ -160,8 +159,7 @@ def test_spoiled_slices_are_refused(spoil, data, path):
     header, arrays = _contents(path)
     spoil(header, arrays)
     _rewrite(path, header, arrays)
-    with pytest.raises(ValueError, match="is damaged, or was not written"):
-        sf.load(path)
+    refused("is damaged, or was not written", sf.load, path)
 
 
 def _models_with_numbers():
@@ -201,8 +199,7 @@ def test_numbers_that_do_not_belong_to_their_arrays_are_refused(path):
                 else:
                     attributes[name] = value
                 _rewrite(path, header | {"attributes": attributes}, others)
-                with pytest.raises(ValueError, match="do not fit together"):
-                    sf.load(path)
+                refused("do not fit together", sf.load, path)
 
 
 def _leaves(values, path=()):
@@ -302,8 +299,7 @@ def test_receipts_are_checked_when_they_are_read(place, value, path):
         if name == "TensorFactorization" and place[-1] in ("y", "S"):
             continue
         _rewrite(path, header, arrays)
-        with pytest.raises(ValueError, match=f"{path} is damaged"):
-            sf.load(path)
+        refused(f"{path} is damaged", sf.load, path)
 
 
 def _with_header(whole, header):
@@ -370,16 +366,14 @@ def test_arrays_are_as_long_as_they_are_said_to_be(kept, path):
     whole = path.read_bytes()
     for shape, written in (((1 << 50, 4), 64), ((2, 4), 128), ((90, 4), 8)):
         path.write_bytes(_with_member(whole, "array/representation_.npy", shape, written))
-        with pytest.raises(ValueError, match=r"is damaged.*representation_ does not have"):
-            sf.load(path)
+        refused(r"is damaged.*representation_ does not have", sf.load, path)
 
 
 def test_newer_files_are_named(data, path):
     sf.save(sf.NMF(**parameters()).fit(data[0]), path)
     header, arrays = _contents(path)
     _rewrite(path, header | {"format_version": 99}, arrays)
-    with pytest.raises(ValueError, match=r"format version 99.*Update ssnmf_fast"):
-        sf.load(path)
+    refused(r"format version 99.*Update ssnmf_fast", sf.load, path)
 
 
 def _npy():
@@ -406,8 +400,7 @@ def _foreign_zip():
 )
 def test_garbage_is_refused(content, path):
     path.write_bytes(content)
-    with pytest.raises(ValueError, match="is damaged, or was not written"):
-        sf.load(path)
+    refused("is damaged, or was not written", sf.load, path)
 
 
 def test_cut_and_flipped_files_are_refused(data, path):
@@ -415,8 +408,7 @@ def test_cut_and_flipped_files_are_refused(data, path):
     whole = path.read_bytes()
     for content in (whole[: len(whole) // 2], whole[:200] + b"\xff" * 50 + whole[250:]):
         path.write_bytes(content)
-        with pytest.raises(ValueError, match="is damaged, or was not written"):
-            sf.load(path)
+        refused("is damaged, or was not written", sf.load, path)
 
 
 def test_a_damaged_directory_of_the_file_is_refused(data, path):
@@ -427,8 +419,7 @@ def test_a_damaged_directory_of_the_file_is_refused(data, path):
     place = int.from_bytes(whole[end + 16 : end + 20], "little")
     for wrong in (place + 1000, 2**31, 2**32 - 1):
         path.write_bytes(whole[: end + 16] + wrong.to_bytes(4, "little") + whole[end + 20 :])
-        with pytest.raises(ValueError, match="is damaged, or was not written"):
-            sf.load(path)
+        refused("is damaged, or was not written", sf.load, path)
 
 
 def test_no_file(path):

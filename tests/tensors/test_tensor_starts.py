@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from helpers.refused import refused
 from test_tensors import coordinates, low_rank, model, sparse_counts
 
 import ssnmf_fast as sf
@@ -151,10 +152,8 @@ def test_what_needs_one_start():
             sf.factorize_tensor(X, init=init, **options)
     with pytest.raises(ValueError, match="callback is not supported with n_starts"):
         sf.factorize_tensor(X, callback=lambda _: None, **options)
-    with pytest.raises(ValueError, match="init must be one of"):
-        sf.factorize_tensor(X, init="nothing", **options)
-    with pytest.raises(ValueError, match="n_starts must be at least 1"):
-        sf.factorize_tensor(X, n_components=2, n_starts=0)
+    refused("init must be one of", sf.factorize_tensor, X, init="nothing", **options)
+    refused("n_starts must be at least 1", sf.factorize_tensor, X, n_components=2, n_starts=0)
 
 
 # ------------------------------------------------------------------------------- given
