@@ -26,15 +26,7 @@ from ssnmf_fast.completion import (
     StructuredSIRLS,
 )
 
-METHODS = (
-    "auto",
-    "sirls",
-    "structured-sirls",
-    "irls",
-    "structured-irls",
-    "nnm",
-    "structured-nnm",
-)
+METHODS = ("auto", "sirls", "structured-sirls", "irls", "structured-irls", "nnm", "structured-nnm")
 FAST = not IS_REFERENCE
 # What fits come to: the iterates, compared with dense ones, show that the reference does the same.
 slow_in_numpy = pytest.mark.compiled("takes too long in NumPy; its iterates are tested there")

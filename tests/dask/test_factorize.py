@@ -113,9 +113,7 @@ def test_starts_equal_those_in_memory(client, init):
 def test_balanced_supervision_weighs_as_in_memory(client, loss):
     X, Y = counts(), labels()
     further = arguments(
-        loss=loss,
-        supervision_weight="balanced",
-        supervision_loss="kullback-leibler",
+        loss=loss, supervision_weight="balanced", supervision_loss="kullback-leibler"
     )
     fit, expected = sfd.factorize(pieces(X), Y, **further), sf.factorize(X, Y, **further)
     assert fit.supervision_weight == pytest.approx(expected.supervision_weight, rel=1e-12)

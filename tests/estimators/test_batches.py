@@ -232,18 +232,8 @@ def test_batches_are_never_modified_and_may_change_dtype():
     [
         ({}, None, ValueError, "classes must be passed on the first call"),
         ({"classes": [1]}, None, ValueError, "expected two classes or more"),
-        (
-            {"classes": [0, 1]},
-            {"y": [0, 5]},
-            ValueError,
-            r"5, which is not a class of the first",
-        ),
-        (
-            {"classes": [0, 1]},
-            {"y": ["a", "b"]},
-            ValueError,
-            "not a class of the first call",
-        ),
+        ({"classes": [0, 1]}, {"y": [0, 5]}, ValueError, r"5, which is not a class of the first"),
+        ({"classes": [0, 1]}, {"y": ["a", "b"]}, ValueError, "not a class of the first call"),
         ({"classes": [0, 1]}, {"classes": [0, 2]}, ValueError, "differ from those of the first"),
         ({"classes": [0, 1]}, {"X": np.ones((2, 3))}, ValueError, "features"),
         ({"classes": [0, 1]}, {"X": -np.ones((2, 4))}, ValueError, "Negative values"),

@@ -44,9 +44,7 @@ def _other_weights(reason):
 
 
 _NEGATIVE_DATA = {
-    "SSNMFClassifier": {
-        **_NEGATIVE_X,
-    },
+    "SSNMFClassifier": {**_NEGATIVE_X},
     "HierarchicalClassifier": {
         **_NEGATIVE_X,
         **_other_weights("samples are put into folds at random"),

@@ -165,11 +165,7 @@ def test_every_argument_acts_alone():
         ({"supervision_weight": "heavy"}, ValueError, "supervision_weight must be one of"),
         ({"supervision_weight": -1}, ValueError, "supervision_weight"),
         ({"supervision_weight": np.nan}, ValueError, "supervision_weight"),
-        (
-            {"readout": "svm"},
-            ValueError,
-            "readout must be one of 'logistic', 'refit', ",
-        ),
+        ({"readout": "svm"}, ValueError, "readout must be one of 'logistic', 'refit', "),
         ({"readout": None}, ValueError, "readout must be one of"),
         ({"readout": "committee"}, ValueError, "readout must be one of"),
         (

@@ -45,10 +45,7 @@ def calls() -> dict[str, tuple[tuple[str, ...], dict[str, Any]]]:
             {"exponent": -1.0, "Z": np.ones((4, 4)), "mask": False, **model, **out},
         ),
         "sparse_beta_loss": ((), {**_csr(), "beta": 0.5, "rest": False, **model}),
-        "dense_beta_loss": (
-            (),
-            {"Z": np.ones((4, 4)), "beta": 0.5, "rest": False, **model},
-        ),
+        "dense_beta_loss": ((), {"Z": np.ones((4, 4)), "beta": 0.5, "rest": False, **model}),
         "panel_pass": (
             ("out",),
             {
@@ -105,20 +102,10 @@ def calls() -> dict[str, tuple[tuple[str, ...], dict[str, Any]]]:
                 "max_sweeps": 100,
             },
         ),
-        "kl_rows": (
-            ("F",),
-            {**_csr(), **model, "N": _factor(), "tol": 1e-3, "max_sweeps": 100},
-        ),
+        "kl_rows": (("F",), {**_csr(), **model, "N": _factor(), "tol": 1e-3, "max_sweeps": 100}),
         "kl_descent": (
             ("F",),
-            {
-                **_csr(),
-                **model,
-                "N": _factor(),
-                "allowed": _bits(),
-                "sweeps": 1,
-                "with_loss": True,
-            },
+            {**_csr(), **model, "N": _factor(), "allowed": _bits(), "sweeps": 1, "with_loss": True},
         ),
         "coordinate_descent": (
             ("F",),
@@ -142,10 +129,7 @@ def calls() -> dict[str, tuple[tuple[str, ...], dict[str, Any]]]:
             ("out",),
             {**_csr(), **model, "scale": 1.0, **shrink, "out": np.ones(4)},
         ),
-        "mapped_product": (
-            ("out",),
-            {**model, "H": _factor(), **shrink, "out": _factor()},
-        ),
+        "mapped_product": (("out",), {**model, "H": _factor(), **shrink, "out": _factor()}),
         "ridge_rows": (("F",), {**_csr(), **model, **ridge}),
         "conjugate_rows": (
             ("F",),
@@ -153,15 +137,7 @@ def calls() -> dict[str, tuple[tuple[str, ...], dict[str, Any]]]:
         ),
         "structured_rows": (
             ("X", "F"),
-            {
-                **_csr(),
-                **model,
-                **ridge,
-                "alpha": 1.0,
-                "eps": 0.1,
-                "q": 1.0,
-                "X": np.ones((4, 4)),
-            },
+            {**_csr(), **model, **ridge, "alpha": 1.0, "eps": 0.1, "q": 1.0, "X": np.ones((4, 4))},
         ),
         "tall_qr": (("A", "R"), {"A": np.eye(8), "columns": 8, "R": np.ones((8, 8))}),
         "gamma_update": (

@@ -187,8 +187,7 @@ def test_dense_passes(kernels, reference, problem, rank, dtype):
                     a.close(ours, theirs)
             for name in ("dense_kl_loss", "dense_frobenius_loss"):
                 a.close(
-                    getattr(kernels, name)(Z, a.F, a.G, 2),
-                    getattr(reference, name)(Z, a.F, a.G, 1),
+                    getattr(kernels, name)(Z, a.F, a.G, 2), getattr(reference, name)(Z, a.F, a.G, 1)
                 )
 
 
@@ -410,11 +409,7 @@ def test_threads_give_the_same_bits(kernels, problem, dtype, rank):
 def test_transpose(kernels, shape, dtype, index):
     Z = sp.random_array(shape, density=0.4, format="csr", rng=0).astype(dtype)
     for n_threads in (1, 3, 8):
-        out = (
-            np.empty(shape[1] + 1, np.int64),
-            np.empty(Z.nnz, np.int32),
-            np.empty(Z.nnz, dtype),
-        )
+        out = (np.empty(shape[1] + 1, np.int64), np.empty(Z.nnz, np.int32), np.empty(Z.nnz, dtype))
         kernels.transpose(Z.indptr.astype(index), Z.indices.astype(index), Z.data, *out, n_threads)
         expected = Z.T.tocsr()
         np.testing.assert_array_equal(out[0], expected.indptr)

@@ -183,11 +183,7 @@ def test_a_model_of_one_relation_is_factorize():
     X, S, A = rng.random((20, 12)), rng.random((20, 3)), rng.random((3, 12))
     there = sf.factorize(X, n_components=3, init=(S, A), max_iter=20, tol=0)
     here = extend.fit(
-        [extend.relation("S", "A", X)],
-        n_components=3,
-        init={"S": S, "A": A.T},
-        max_iter=20,
-        tol=0,
+        [extend.relation("S", "A", X)], n_components=3, init={"S": S, "A": A.T}, max_iter=20, tol=0
     )
     np.testing.assert_array_equal(here.factors["S"], there.S)
     np.testing.assert_array_equal(here.factors["A"].T, there.A)

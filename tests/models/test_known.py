@@ -108,10 +108,7 @@ def test_labels_of_features_are_one_more_relation():
     fit = sf.factorize(
         X, n_components=R, init=start, feature_labels=Z, feature_weight=3.0, **options
     )
-    model = [
-        extend.relation("S", "A", X),
-        extend.relation("A", "C", Z, coefficient=3.0),
-    ]
+    model = [extend.relation("S", "A", X), extend.relation("A", "C", Z, coefficient=3.0)]
     begin = {"S": start[0], "A": start[1].T, "C": start[3].T}
     same = extend.fit(model, n_components=R, init=begin, **options)
     np.testing.assert_allclose(fit.S, same.factors["S"], rtol=1e-9)
@@ -169,12 +166,7 @@ def test_components_of_labels_that_die_out_of_the_data_stay_in_the_range():
         T = (rng.random((1, 6, 1)) * (rng.random((1, 6, 1)) < 0.5)).astype(np.float32)
         labels = {1: (rng.random((6, 2)) < 0.5) * 1000.0}
         sf.factorize_tensor(
-            T,
-            n_components=4,
-            loss="kullback-leibler",
-            y=labels,
-            supervision_weight=1e3,
-            **given,
+            T, n_components=4, loss="kullback-leibler", y=labels, supervision_weight=1e3, **given
         )
 
 

@@ -114,10 +114,7 @@ def test_estimators(model, value):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        (
-            {"init": (DENSE[:, :3], DENSE[:3])},
-            "needs different starts, but init holds",
-        ),
+        ({"init": (DENSE[:, :3], DENSE[:3])}, "needs different starts, but init holds"),
         ({"init": "nndsvda"}, "needs different starts, but init is 'nndsvda'"),
         ({"callback": print}, "callback is not supported with n_starts"),
         ({"n_starts": 0}, "n_starts must be at least 1"),

@@ -352,12 +352,7 @@ class TestTermBars:
             (Topics([]), {}, ValueError, "topics is empty"),
             (topics(), {"n_terms": 0}, ValueError, "n_terms must be at least 1"),
             (topics(), {"columns": 0}, ValueError, "columns must be at least 1"),
-            (
-                make_topics(np.array([[np.nan]])),
-                {},
-                ValueError,
-                "weights of topic 0",
-            ),
+            (make_topics(np.array([[np.nan]])), {}, ValueError, "weights of topic 0"),
         ],
     )
     def test_errors(self, given: Any, more: dict, error: type, message: str) -> None:

@@ -40,13 +40,7 @@ def text():
 
 def results(X, loss, n_threads):
     fit = sf.factorize(
-        X,
-        n_components=10,
-        loss=loss,
-        random_state=0,
-        max_iter=3,
-        tol=0,
-        n_threads=n_threads,
+        X, n_components=10, loss=loss, random_state=0, max_iter=3, tol=0, n_threads=n_threads
     )
     S = sf.represent(X[:300], fit.A, loss=loss, n_threads=n_threads)
     return np.concatenate([fit.S.ravel(), fit.A.ravel(), S.ravel()])

@@ -72,11 +72,7 @@ def test_entries_without_weight_are_ignored(form: Any, kind: str) -> None:
         pytest.skip("NaN is for dense data")
     found = [
         sf.choose_rank(
-            form(np.where(hidden, value, X)),
-            range(2, 5),
-            X_weights=given,
-            max_iter=60,
-            **QUICK,
+            form(np.where(hidden, value, X)), range(2, 5), X_weights=given, max_iter=60, **QUICK
         )
         for value in values
     ]

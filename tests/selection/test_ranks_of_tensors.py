@@ -214,11 +214,7 @@ HUGE = (np.zeros((5, 1), int), [1.0], (2**31 - 1,) * 5)
         ({"X_weights": np.ones((3, 3))}, ValueError, "X_weights has shape"),
         ({"X_weights": [None]}, ValueError, "X_weights has 1 vectors"),
         ({"validation_fraction": 1e-9}, ValueError, "No entry with positive weight"),
-        (
-            {"criterion": "corcondia", "X_weights": np.ones(SHAPE)},
-            ValueError,
-            "not take X_weights",
-        ),
+        ({"criterion": "corcondia", "X_weights": np.ones(SHAPE)}, ValueError, "not take X_weights"),
         ({"criterion": "stability", "n_starts": 1}, ValueError, "n_starts of at least 2; got 1"),
         (
             {"criterion": "stability", "n_starts": 2, "estimator": sf.NonnegativeCP(init="svd")},

@@ -108,12 +108,7 @@ def test_updates_are_the_formulas(loss):
     W = graph(rng, N)
     D = W.sum(axis=1)[:, None]
     l1, l2, o, g = 0.02, 0.03, 0.01, 0.05
-    of_S = [
-        penalties.L1(l1),
-        penalties.L2(l2),
-        penalties.Orthogonal(o),
-        penalties.Graph(g, W),
-    ]
+    of_S = [penalties.L1(l1), penalties.L2(l2), penalties.Orthogonal(o), penalties.Graph(g, W)]
     given = {"S": of_S, "A": [penalties.L1(l1), penalties.L2(l2)]}
     fit = sf.factorize(
         X, n_components=R, loss=loss, solver="mm", init=(S, A), max_iter=1, tol=0, penalties=given

@@ -518,8 +518,7 @@ def model_of(scales, shape=(5, 4, 3), rank=2):
 @pytest.mark.slow
 @each("loss", LOSSES)
 @each(
-    ("dtype", "exponent"),
-    [(np.float32, 0), (np.float32, -26), (np.float64, -46), (np.float64, 44)],
+    ("dtype", "exponent"), [(np.float32, 0), (np.float32, -26), (np.float64, -46), (np.float64, 44)]
 )
 def test_a_fit_continues_from_a_result(loss, dtype, exponent):
     """Also from weights and factors; the weights are not left out."""
