@@ -167,9 +167,6 @@ def test_convergence_warning_and_callback(kind):
     assert seen == model.objective_
 
 
-# ------------------------------------------------------------------------------------- the models
-
-
 def _matched(model, A):
     """Components in the order of the true ones, and the factors that bring them to their scale."""
     shares, truth = (F / F.sum(axis=1, keepdims=True) for F in (model.components_, A))

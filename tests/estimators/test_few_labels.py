@@ -53,9 +53,6 @@ def test_better_than_a_linear_machine_on_digits(per_class):
     assert ours > {2: 0.75, 5: 0.86}[per_class]
 
 
-# --------------------------------------------------------------------------------- validation
-
-
 def test_validation_says_what_it_tried(validated):
     model, hidden = validated
     scores = model.validation_scores_
@@ -155,9 +152,6 @@ def test_poor_predictions_are_warned_of():
     y = np.tile([0, 1], 40)  # of each sample there is a copy of the other class
     with pytest.warns(UserWarning, match="that of always predicting the largest class .50.0%"):
         sf.FewLabelsClassifier(random_state=0).fit(X, y)
-
-
-# ------------------------------------------------------------------------- what changes nothing
 
 
 @pytest.mark.slow

@@ -22,9 +22,6 @@ D = "kullback-leibler"
 DATA = X, y = small_digits()
 
 
-# ----------------------------------------------------------------------------------- readouts
-
-
 @pytest.mark.parametrize("labels", [[0, 1, 2, -1], [0, 0, 1, -1]])
 def test_labeled_samples_may_all_be_empty(labels):
     X = sp.csr_array(np.diag([0.0, 0.0, 0.0, 1.0]))
@@ -153,9 +150,6 @@ def test_every_argument_acts_alone():
     assert not hasattr(sf.FewLabelsClassifier, "partial_fit")
 
 
-# ----------------------------------------------------------------------------------- refusals
-
-
 @each(
     ("settings", "error", "message"),
     [
@@ -255,9 +249,6 @@ def test_without_a_readout_nothing_predicts(kind):
     with pytest.raises(AttributeError) as caught:
         model.predict(X)
     assert "predicts=True" in str(caught.value.__cause__)
-
-
-# ------------------------------------------------- data on disk, with weights, with missing entries
 
 
 def columns_of(model):

@@ -75,9 +75,6 @@ def test_receipts_do_not_depend_on_threads_and_are_kept_in_files(tmp_path):
     assert sf.load(tmp_path / "model.npz").receipt == one.receipt
 
 
-# ------------------------------------------------------------------------------- other results
-
-
 def pick(F, rng):
     """Return a place of one of the larger entries."""
     places = np.argwhere(np.median(F) <= F)

@@ -70,8 +70,6 @@ def test_sparse_plus_low_rank(matrix):
     )
 
 
-# ------------------------------------------------------------------------- starts of factorizations
-
 KL = {"n_components": 5, "loss": "kullback-leibler", "random_state": 0, "tol": 0}
 
 

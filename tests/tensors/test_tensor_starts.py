@@ -24,9 +24,6 @@ def same(one, other):
     return all(np.array_equal(a, b) for a, b in pairs)
 
 
-# ------------------------------------------------------------------------------- auto
-
-
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("seed", range(3))
 def test_auto_is_the_better_of_two_after_three_iterations(loss, seed):
@@ -111,9 +108,6 @@ def test_zeros_and_single_entries_have_starts():
                 assert np.isfinite(fit.objective[-1][1])
 
 
-# ------------------------------------------------------------------------------- several
-
-
 @pytest.mark.parametrize("loss", LOSSES)
 def test_the_best_of_several_starts_is_that_start_by_itself(loss):
     X = coordinates(sparse_counts((9, 8, 7)))
@@ -154,9 +148,6 @@ def test_what_needs_one_start():
         sf.factorize_tensor(X, callback=lambda _: None, **options)
     refused("init must be one of", sf.factorize_tensor, X, init="nothing", **options)
     refused("n_starts must be at least 1", sf.factorize_tensor, X, n_components=2, n_starts=0)
-
-
-# ------------------------------------------------------------------------------- given
 
 
 @pytest.mark.parametrize("loss", LOSSES)

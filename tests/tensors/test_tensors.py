@@ -58,9 +58,6 @@ def unfolded(X, mode):
     return np.moveaxis(X, mode, 0).reshape(X.shape[mode], -1)
 
 
-# ------------------------------------------------------------------------------- formulas
-
-
 @each("loss", LOSSES)
 @each("shape", [(7, 5), (6, 5, 4), (4, 3, 5, 2), (3, 2, 3, 2, 4)])
 def test_multiplicative_updates_are_those_of_the_formulas(loss, shape):
@@ -148,9 +145,6 @@ def test_gradients_vanish_at_the_end(loss):
         assert gradient.min() >= -1e-3 * scale
 
 
-# ------------------------------------------------------------------------------- descent
-
-
 @st.composite
 def problems(draw):
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
@@ -194,9 +188,6 @@ def test_objectives_never_rise(problem):
     size = max(values[0], np.nansum(entries.astype(float) ** 2), np.nansum(entries), 1e-30)
     slack = 1e-5 if dtype == np.float32 else 1e-10
     assert (np.diff(values) <= slack * size).all()
-
-
-# ------------------------------------------------------------------------------- forms
 
 
 @pytest.mark.slow
@@ -357,9 +348,6 @@ def test_zeros_and_single_entries():
                 assert all(np.isfinite(F).all() for F in (*fit.factors, fit.weights))
 
 
-# ------------------------------------------------------------------------------- labels
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("supervision_loss", LOSSES)
 @pytest.mark.parametrize("solver", ["auto", "mm", "hals"])
@@ -391,9 +379,6 @@ def test_labels_guide_a_mode(supervision_loss, solver):
         parts = loss_of(data, fit.to_dense(), "frobenius")
         parts += 10 * loss_of(Y[known], scores[known], supervision_loss)
         np.testing.assert_allclose(parts, values[-1], rtol=1e-7)
-
-
-# ------------------------------------------------------------------------------- results
 
 
 def test_result_is_sorted_and_normalized(capsys):
@@ -437,8 +422,6 @@ def test_inputs_stay_as_they_are():
     for A, B in zip((X, places, values, *start), before, strict=True):
         assert np.array_equal(A, B)
 
-
-# ------------------------------------------------------------------------------- errors
 
 GOOD = np.array([[0, 1], [1, 0], [2, 1]]), np.array([1.0, 2.0]), (2, 2, 3)
 
