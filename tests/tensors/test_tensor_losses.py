@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from helpers.each import each
 from helpers.refused import refused
+from helpers.tensors import coordinates, far_side, product, unfolded
 from test_contributing import Elastic
-from test_tensors import coordinates, far_side, model, unfolded
 
 import ssnmf_fast as sf
 from ssnmf_fast import extend
@@ -43,7 +43,7 @@ def entries(x, z, loss):
 def tensor(loss, shape=SHAPE):
     """Return counts, with zeros where the loss has a value for them."""
     rng = np.random.default_rng(0)
-    truth = model([rng.random((n, 2)) for n in shape])
+    truth = product([rng.random((n, 2)) for n in shape])
     return rng.poisson(4 * truth) + (0.5 if loss == "itakura-saito" else 0.0)
 
 
@@ -110,7 +110,7 @@ def test_updates_are_those_of_the_formulas(loss, shape):
         fit = sf.factorize_tensor(
             data, n_components=3, loss=loss, solver="mm", init=start, max_iter=5, tol=0
         )
-        np.testing.assert_allclose(fit.to_dense(), model(factors), rtol=1e-9)
+        np.testing.assert_allclose(fit.to_dense(), product(factors), rtol=1e-9)
 
 
 @pytest.mark.parametrize("loss", BETAS)
@@ -192,7 +192,7 @@ def test_slices_come_near_to_a_fit(loss):
     found = []
     for fitted in (whole, stream, resumed):
         factors = [*fitted.factors_[:-1], fitted.transform(X, mode=-1)]
-        found.append(float(np.sum(entries(X, np.maximum(model(factors), 1e-300), loss))))
+        found.append(float(np.sum(entries(X, np.maximum(product(factors), 1e-300), loss))))
     assert max(found[1:]) < 1.05 * found[0]
 
 

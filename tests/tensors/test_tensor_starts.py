@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from helpers.refused import refused
-from test_tensors import coordinates, low_rank, model, sparse_counts
+from helpers.tensors import coordinates, low_rank, product, sparse_counts
 
 import ssnmf_fast as sf
 
@@ -16,7 +16,7 @@ def planted(seed, shape=(40, 30, 20), rank=4):
     """Return Poisson counts of sparse factors, of which a twentieth of the places is filled."""
     rng = np.random.default_rng(seed)
     factors = [rng.gamma(2.0, 0.5, (n, rank)) * (rng.random((n, rank)) < 0.2) for n in shape]
-    return rng.poisson(8 * model(factors)).astype(float), factors
+    return rng.poisson(8 * product(factors)).astype(float), factors
 
 
 def same(one, other):
