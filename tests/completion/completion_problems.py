@@ -5,6 +5,8 @@ import scipy.sparse as sp
 
 from ssnmf_fast.completion import _irls
 
+METHODS = ("auto", "sirls", "structured-sirls", "irls", "structured-irls", "nnm", "structured-nnm")
+
 
 def sparse_factor(n, rank, density, rng):
     factor = np.zeros(n * rank)
