@@ -101,15 +101,9 @@ def test_the_estimated_rank_is_not_the_largest_possible():
 @pytest.mark.parametrize("method", METHODS)
 def test_threads_give_the_same_bits(method):
     _, holes = structured(*((300, 200) if FAST else (40, 30)), 3, 0.5, 0.8)
+    options = {"method": method, "random_state": 0, "max_iter": 3}
     fits = [
-        sf.complete(
-            holes,
-            method=method,
-            random_state=0,
-            n_threads=threads,
-            max_iter=3,
-            **of_rank(3, method),
-        )
+        sf.complete(holes, n_threads=threads, **options, **of_rank(3, method))
         for threads in ((1, 2, 3, 5) if FAST else (1, 2))
     ]
     assert len({fit.left.tobytes() for fit in fits}) == 1
@@ -307,13 +301,8 @@ def test_iterate_of_structured_irls(easy):
     """The completion is the low-rank part; the iterate of Algorithm 1 is there beside it."""
     M, holes = easy
     for shift in (0.0, 5.0):
-        fit = sf.complete(
-            holes + shift,
-            method="structured-irls",
-            n_components=3,
-            random_state=0,
-            fill_value=shift,
-        )
+        options = {"method": "structured-irls", "n_components": 3, "random_state": 0}
+        fit = sf.complete(holes + shift, fill_value=shift, **options)
         observed = ~np.isnan(holes)
         np.testing.assert_array_equal(fit.iterate[observed], (holes + shift)[observed])
         assert np.linalg.matrix_rank(fit.iterate - shift, tol=1e-8) > fit.n_components

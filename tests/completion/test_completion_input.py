@@ -237,15 +237,8 @@ def test_fuzz(data, method, rank, noisy, fill_value, nonnegative):
     if not isinstance(method, str) or method in METHODS[:5]:
         options["n_components"] = rank
     try:
-        fit = sf.complete(
-            data,
-            method=method,
-            fill_value=fill_value,
-            nonnegative=nonnegative,
-            max_iter=8,
-            random_state=0,
-            **options,
-        )
+        parameters = {"method": method, "fill_value": fill_value, "max_iter": 8, "random_state": 0}
+        fit = sf.complete(data, nonnegative=nonnegative, **parameters, **options)
     except ValueError:
         return
     assert np.isfinite(fit.to_dense()).all()

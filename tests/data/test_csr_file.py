@@ -82,16 +82,9 @@ def test_fit_is_that_in_memory(matrix, tmp_path, losses, solver):
 @pytest.mark.parametrize("init", ["random", "random-acol"])
 def test_threads_give_the_same_bits(matrix, tmp_path, loss, init):
     file = sf.io.open_csr(saved(matrix, tmp_path, "npz"), memory=20_000)
+    options = {"n_components": 12, "random_state": 0, "max_iter": 5}
     fits = [
-        sf.factorize(
-            file,
-            n_components=12,
-            loss=loss,
-            init=init,
-            random_state=0,
-            max_iter=5,
-            n_threads=threads,
-        )
+        sf.factorize(file, loss=loss, init=init, n_threads=threads, **options)
         for threads in (1, 2, 3, 5)
     ]
     assert len({(fit.S.tobytes(), fit.A.tobytes()) for fit in fits}) == 1

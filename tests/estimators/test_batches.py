@@ -52,13 +52,8 @@ def test_loss_comes_near_to_that_of_a_fit(loss, epochs, storage):
 @pytest.mark.parametrize("losses", [(x, y) for x in (F, D) for y in (F, D)])
 def test_classifier_learns(losses):
     hidden = np.where(np.arange(len(y)) % 2, y, -1)
-    model = sf.SSNMFClassifier(
-        n_components=15,
-        loss=losses[0],
-        supervision_loss=losses[1],
-        supervision_weight="balanced",
-        random_state=0,
-    )
+    options = {"n_components": 15, "supervision_weight": "balanced", "random_state": 0}
+    model = sf.SSNMFClassifier(loss=losses[0], supervision_loss=losses[1], **options)
     passes(model, X[:1400], hidden[:1400], classes=range(10))
     assert model.score(X[1400:], y[1400:]) > 0.6
     assert model.label_components_.shape == (15, 10)

@@ -31,17 +31,9 @@ def test_labeled_samples_may_all_be_empty(labels):
 
 def papers_model(readout):
     """Return (D,D)-SSNMF with a weight that is far too heavy for few labels."""
-    return sf.SSNMFClassifier(
-        n_components=20,
-        loss=D,
-        supervision_loss=D,
-        supervision_weight="balanced",
-        init="random",
-        random_state=0,
-        max_iter=300,
-        tol=0,
-        readout=readout,
-    )
+    papers = {"loss": D, "supervision_loss": D, "supervision_weight": "balanced"}
+    papers |= {"n_components": 20, "init": "random", "random_state": 0, "max_iter": 300, "tol": 0}
+    return sf.SSNMFClassifier(readout=readout, **papers)
 
 
 @pytest.mark.parametrize(("readout", "works"), [("joint", 0), ("refit", 1), ("logistic", 1)])
@@ -61,14 +53,8 @@ def test_labels_that_only_labeled_rows_explain(readout, works):
 def test_refitted_components_are_nonnegative_least_squares():
     from scipy.optimize import nnls
 
-    model = sf.SSNMFClassifier(
-        n_components=12,
-        supervision_loss="frobenius",
-        supervision_weight=1.0,
-        readout="refit",
-        init="random",
-        **QUICK,
-    ).fit(X, y)
+    options = {"n_components": 12, "supervision_loss": "frobenius", "supervision_weight": 1.0}
+    model = sf.SSNMFClassifier(readout="refit", init="random", **options, **QUICK).fit(X, y)
     S = model.transform(X[y >= 0])
     for c in range(10):
         exact = nnls(S, (y[y >= 0] == c).astype(float))[0]

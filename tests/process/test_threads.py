@@ -59,14 +59,8 @@ def other_results(X, n_threads):
 
 
 def succeeds(code, **options):
-    done = subprocess.run(
-        [sys.executable, "-c", DATA + code],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-        **options,
-    )
+    given = {"capture_output": True, "text": True, "timeout": 120, "check": False}
+    done = subprocess.run([sys.executable, "-c", DATA + code], **given, **options)
     assert done.returncode == 0, done.stderr
 
 

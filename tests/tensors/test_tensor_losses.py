@@ -72,16 +72,8 @@ def problem(loss, form, storage):
 def test_a_fit_has_the_loss_of_the_definition_and_never_rises(loss, form, storage):
     X, given, W, full = problem(loss, form, storage)
     for solver in ("auto", "mm", "hals"):
-        fit = sf.factorize_tensor(
-            X,
-            n_components=3,
-            loss=loss,
-            X_weights=given,
-            solver=solver,
-            random_state=0,
-            tol=0,
-            max_iter=60,
-        )
+        options = {"n_components": 3, "random_state": 0, "tol": 0, "max_iter": 60}
+        fit = sf.factorize_tensor(X, loss=loss, X_weights=given, solver=solver, **options)
         values = [value for _, value in fit.objective]
         expected = float(np.sum(W * entries(full, fit.to_dense(), loss)))
         assert values[-1] == pytest.approx(expected, rel=1e-9)
@@ -144,16 +136,8 @@ def test_numbers_stand_for_names(number, name):
 @each("supervision_loss", [0.5, 1.5, "elastic"])
 def test_labels_take_every_loss(loss, supervision_loss):
     X, Y = tensor(loss), np.eye(2)[np.arange(6) % 2]
-    fit = sf.factorize_tensor(
-        X,
-        n_components=3,
-        loss=loss,
-        y={0: Y},
-        supervision_loss=supervision_loss,
-        supervision_weight=3,
-        random_state=0,
-        tol=0,
-    )
+    options = {"n_components": 3, "supervision_weight": 3, "random_state": 0, "tol": 0}
+    fit = sf.factorize_tensor(X, loss=loss, y={0: Y}, supervision_loss=supervision_loss, **options)
     values = [value for _, value in fit.objective]
     assert max(np.diff(values)) <= 1e-10 * values[0]
     found = np.maximum(fit.factors[0] @ fit.label_components[0], 1e-100)

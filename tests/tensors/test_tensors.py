@@ -222,16 +222,10 @@ def test_missing_entries_of_a_component_that_has_no_others():
     start[1][0] = start[2][0] = 1.0
     missing = np.zeros(X.shape, dtype=bool)
     missing[:, 0, 0] = True
+    options = {"n_components": 2, "init": start, "max_iter": 20, "tol": 0}
+    options["X_weights"] = sf.weights.missing(coordinates(missing))
     for solver in ("mm", "auto"):
-        fit = sf.factorize_tensor(
-            coordinates(X),
-            n_components=2,
-            X_weights=sf.weights.missing(coordinates(missing)),
-            init=start,
-            solver=solver,
-            max_iter=20,
-            tol=0,
-        )
+        fit = sf.factorize_tensor(coordinates(X), solver=solver, **options)
         values = [value for _, value in fit.objective]
         assert np.isfinite(values).all()
         assert np.diff(values).max() <= 0
@@ -271,18 +265,10 @@ def test_labels_guide_a_mode(supervision_loss, solver):
     X = rng.poisson(3 * product([rows, rng.random((15, 3)), rng.random((6, 3))])).astype(float)
     Y = np.eye(3)[classes]
     Y[::2] = np.nan
+    options = {"supervision_loss": supervision_loss, "supervision_weight": 10.0}
+    options |= {"n_components": 3, "random_state": 0, "tol": 0, "max_iter": 300}
     for mode, data in ((0, X), (1, X.transpose(1, 0, 2)), (2, X.transpose(2, 1, 0))):
-        fit = sf.factorize_tensor(
-            data,
-            n_components=3,
-            y={mode: Y},
-            supervision_loss=supervision_loss,
-            supervision_weight=10.0,
-            solver=solver,
-            random_state=0,
-            tol=0,
-            max_iter=300,
-        )
+        fit = sf.factorize_tensor(data, y={mode: Y}, solver=solver, **options)
         values = [value for _, value in fit.objective]
         assert np.diff(values).max() <= 1e-9 * values[0]
         scores = fit.factors[mode] @ fit.label_components[mode]
