@@ -224,6 +224,31 @@ def fit(**tables):
     return sf.factorize(FRAME, **SETTINGS, **tables).A
 
 
+# Calls with weights of the entries of X.
+WEIGHTED = {
+    "weights": lambda t: fit(X_weights=t),
+    "relation": lambda t: (
+        sf.extend.fit(
+            [sf.extend.relation("a", "b", FRAME, weights=t)], n_components=2, random_state=0
+        ).objective
+    ),
+    "NMF, weights": lambda t: sf.NMF(**SETTINGS).fit(FRAME, X_weights=t).components_,
+    "transform": lambda t: fitted(0).transform(FRAME, X_weights=t),
+    "fit_transform": lambda t: sf.NMF(**SETTINGS).fit_transform(FRAME, X_weights=t),
+    "predict": lambda t: (
+        sf.SSNMFClassifier(**SETTINGS)
+        .fit(FRAME, np.arange(30) % 2)
+        .predict_proba(FRAME, X_weights=t)
+    ),
+    "score": lambda t: fitted(0).score(FRAME, X_weights=t),
+    "split_topic": lambda t: sf.trees.split_topic(fitted(0), 0, 2, FRAME, X_weights=t).components_,
+    "choose_rank": lambda t: (
+        sf.choose_rank(FRAME, [2, 3], X_weights=t, random_state=0, max_iter=5).scores
+    ),
+    "consensus": lambda t: (
+        sf.consensus(FRAME, 2, n_starts=4, X_weights=t, random_state=0).components
+    ),
+}
 # Calls with a second table, and the axes of it that have the names of X.
 MATCHED = {
     "represent": (lambda t: sf.represent(FRAME, t), PARTS, ACROSS),
@@ -243,7 +268,6 @@ MATCHED = {
         DOWN,
     ),
     "init": (lambda t: fit(init=(FRAME.to_numpy()[:, :3], pd.concat([t, t[:1]]))), PARTS, ACROSS),
-    "weights": (lambda t: fit(X_weights=t), WEIGHTS, BOTH),
     "observed": (lambda t: fit(X_weights=sf.weights.observed(t)), SEEN, BOTH),
     "missing": (lambda t: fit(X_weights=sf.weights.missing(t)), SEEN, BOTH),
     "base": (lambda t: fit(X_weights=sf.weights.base(0.1, t)), SEEN, BOTH),
@@ -251,15 +275,6 @@ MATCHED = {
     "outer, rows": (lambda t: fit(X_weights=sf.weights.outer(rows=t)), BATCH["batch"] + 1, DOWN),
     "objective": (lambda t: sf.extend.objective(FRAME, START, t), PARTS, ACROSS),
     "objective, S": (lambda t: sf.extend.objective(FRAME, t, PARTS), START, DOWN),
-    "relation": (
-        lambda t: (
-            sf.extend.fit(
-                [sf.extend.relation("a", "b", FRAME, weights=t)], n_components=2, random_state=0
-            ).objective
-        ),
-        WEIGHTS,
-        BOTH,
-    ),
     "NMF, fixed": (lambda t: fitted(t, fixed_components=t).components_, PARTS, ACROSS),
     "NMF, support": (
         lambda t: fitted(t, A_support=pd.concat([t, t[:1]])).components_,
@@ -271,37 +286,6 @@ MATCHED = {
         PARTS,
         ACROSS,
     ),
-    "NMF, weights": (
-        lambda t: sf.NMF(**SETTINGS).fit(FRAME, X_weights=t).components_,
-        WEIGHTS,
-        BOTH,
-    ),
-    "transform": (lambda t: fitted(0).transform(FRAME, X_weights=t), WEIGHTS, BOTH),
-    "fit_transform": (
-        lambda t: sf.NMF(**SETTINGS).fit_transform(FRAME, X_weights=t),
-        WEIGHTS,
-        BOTH,
-    ),
-    "predict": (
-        lambda t: (
-            sf.SSNMFClassifier(**SETTINGS)
-            .fit(FRAME, np.arange(30) % 2)
-            .predict_proba(FRAME, X_weights=t)
-        ),
-        WEIGHTS,
-        BOTH,
-    ),
-    "score": (lambda t: fitted(0).score(FRAME, X_weights=t), WEIGHTS, BOTH),
-    "split_topic": (
-        lambda t: sf.trees.split_topic(fitted(0), 0, 2, FRAME, X_weights=t).components_,
-        WEIGHTS,
-        BOTH,
-    ),
-    "choose_rank": (
-        lambda t: sf.choose_rank(FRAME, [2, 3], X_weights=t, random_state=0, max_iter=5).scores,
-        WEIGHTS,
-        BOTH,
-    ),
     "choose_rank, estimator": (
         lambda t: (
             sf.choose_rank(
@@ -311,17 +295,13 @@ MATCHED = {
         PARTS,
         ACROSS,
     ),
-    "consensus": (
-        lambda t: sf.consensus(FRAME, 2, n_starts=4, X_weights=t, random_state=0).components,
-        WEIGHTS,
-        BOTH,
-    ),
     "complete": (lambda t: sf.complete(FRAME, observed=t, random_state=0).to_dense(), SEEN, BOTH),
     "coherence": (
         lambda t: sf.metrics.topic_coherence(FRAME > 0.5, t, n_terms=4).per_topic,
         PARTS,
         ACROSS,
     ),
+    **{name: (call, WEIGHTS, BOTH) for name, call in WEIGHTED.items()},
 }
 
 
