@@ -156,12 +156,8 @@ def test_zeros_are_refused_where_the_loss_is_infinite(zeros):
     X[2, 3] = np.nan
     assert np.isfinite(sf.factorize(X, n_components=2, loss=0).objective[-1][1])
     pattern = sp.csr_array(np.nan_to_num(X) > 0)
-    known = sf.factorize(
-        sp.csr_array(np.nan_to_num(X)),
-        n_components=2,
-        loss=0,
-        X_weights=sf.weights.observed(pattern),
-    )
+    options = {"n_components": 2, "loss": 0, "X_weights": sf.weights.observed(pattern)}
+    known = sf.factorize(sp.csr_array(np.nan_to_num(X)), **options)
     assert np.isfinite(known.objective[-1][1])
 
 
