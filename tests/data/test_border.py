@@ -85,6 +85,8 @@ MODELS = {
     "NMF": sf.NMF(n_components=3, max_iter=2, tol=0, random_state=0),
     "FewLabelsClassifier": sf.FewLabelsClassifier(max_iter=2, tol=0, random_state=0),
     "SSNMFClassifier": sf.SSNMFClassifier(n_components=3, max_iter=2, tol=0, random_state=0),
+    "supports": sf.SSNMFClassifier(3, supervision_weight=np.inf, max_iter=2, tol=0, random_state=0),
+    "papers": sf.SSNMFClassifier(3, supervision_weight=1.0, max_iter=2, tol=0, random_state=0),
     "SSNMFRegressor": sf.SSNMFRegressor(n_components=3, max_iter=2, tol=0, random_state=0),
     "TopicSupervisedNMF": sf.TopicSupervisedNMF(max_iter=2, tol=0, random_state=0),
     "MarginNMF": sf.papers.MarginNMF(n_components=3, max_iter=2, tol=0, random_state=0),
@@ -94,10 +96,11 @@ MODELS = {
 
 @pytest.mark.slow
 @each("form", FORMS)
-@each("name", ["NMF", "SSNMFClassifier", "FewLabelsClassifier"])
+@each("name", ["NMF", "SSNMFClassifier", "supports", "papers", "FewLabelsClassifier"])
 def test_fits_check_their_data_once(name, form):
     """Also where many trials are fitted to them."""
-    assert checks_of(clone(MODELS[name]).fit, FORMS[form](), np.arange(30) % 2) == 1
+    y = np.where(np.arange(30) % 3, np.arange(30) % 2, -1)
+    assert checks_of(clone(MODELS[name]).fit, FORMS[form](), y) == 1
 
 
 @pytest.mark.slow
