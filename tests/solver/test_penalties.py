@@ -435,7 +435,8 @@ def test_a_penalty_from_outside_acts_everywhere(loss, dtype, tmp_path):
     for fit in (fixed, tensor):
         assert fit.objective[-1][1] < fit.objective[0][1]
     refused("penalties are not supported for batches", sf.NMF(3, penalties=own).partial_fit, X)
-    chosen = sf.choose_rank(X, [1, 2], estimator=sf.NMF(penalties=own, **given))
+    few = {"n_splits": 1, "n_starts": 1}
+    chosen = sf.choose_rank(X, [1, 2], estimator=sf.NMF(penalties=own, **given), **few)
     assert chosen.rank in (1, 2)
     for wrong in ({"up": np.ones(3)}, {"gram": -np.eye(3)}, {"linear": -1.0}, {"rows": [np.nan]}):
         with pytest.raises(ValueError, match=f"bound of Near has {next(iter(wrong))} "):
