@@ -144,10 +144,7 @@ def absent_data(block: Block, folder: Path) -> bool:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", RUN)
 def test_python_blocks(
-    name: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Blocks run in their order; one of text shows what the block above it prints."""
     if any("import anndata\n" in block.text for block in STORIES[name]):

@@ -1,7 +1,5 @@
 """The examples run, and draw: on a part of their data."""
 
-from __future__ import annotations
-
 import csv
 import subprocess
 import sys

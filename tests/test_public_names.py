@@ -1,7 +1,5 @@
 """The public names: each is in the reference, and the reference names nothing else."""
 
-from __future__ import annotations
-
 import importlib
 import re
 from pathlib import Path

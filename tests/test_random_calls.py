@@ -4,8 +4,6 @@ They run in processes of their own, since a missing check would end the process;
 random_calls` makes more of them.
 """
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

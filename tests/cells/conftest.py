@@ -1,7 +1,5 @@
 """Counts of cells in which a few gene programs are mixed."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

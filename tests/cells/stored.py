@@ -1,7 +1,5 @@
 """The same AnnData with its matrix in files of every kind."""
 
-from __future__ import annotations
-
 import warnings
 
 import anndata

@@ -1,11 +1,10 @@
 """The rank and the consensus of an AnnData: those of its matrix, and where they are written."""
 
-from __future__ import annotations
-
 import anndata
 import numpy as np
 import pandas as pd
 import pytest
+from helpers.refused import refused
 
 import ssnmf_fast as sf
 import ssnmf_fast.anndata as sfa
@@ -42,10 +41,8 @@ def test_of_a_file(cells, tmp_path):
 
 
 def test_refused(cells, tmp_path):
-    with pytest.raises(TypeError, match="n_stars"):
-        sfa.consensus(cells, 4, n_stars=5)
-    with pytest.raises(TypeError, match="adata must be an AnnData"):
-        sfa.consensus(cells.X, 4)
+    refused("n_stars", sfa.consensus, cells, 4, n_stars=5, error=TypeError)
+    refused("adata must be an AnnData", sfa.consensus, cells.X, 4, error=TypeError)
     for name in ("../evil", "a/b", "/tmp/evil", "a\\b", "C:evil", "a\0b"):
         with pytest.raises(ValueError, match=r"cnmf_name is a prefix .*without folders"):
             sfa.consensus(cells, 4, cnmf_folder=tmp_path / "in", cnmf_name=name)

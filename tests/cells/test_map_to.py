@@ -1,10 +1,9 @@
 """Programs of a reference in new cells: by the names of genes, in the units of the reference."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest
+from helpers.refused import refused
 
 import ssnmf_fast as sf
 import ssnmf_fast.anndata as sfa
@@ -53,8 +52,7 @@ def test_missing_genes_are_named(pair):
     near = np.corrcoef(part.obsm["X_nmf"].ravel(), new.obsm["X_nmf"].ravel())[0, 1]
     assert near > 0.95
     new.var_names = [name.upper() for name in new.var_names]
-    with pytest.raises(ValueError, match="none of the 60 genes of the reference"):
-        sfa.map_to(new, old)
+    refused("none of the 60 genes of the reference", sfa.map_to, new, old)
 
 
 def test_tables_and_consensus(pair):
@@ -72,8 +70,7 @@ def test_tables_and_consensus(pair):
     sfa.map_to(new, old, key="stable", key_added="first")
     sfa.map_to(new, found, genes=old.var_names[used], scale="none", key_added="second")
     assert new.obsm["X_second"].shape == new.obsm["X_first"].shape == (100, 3)
-    with pytest.raises(ValueError, match="give the names of its features as genes"):
-        sfa.map_to(new, found)
+    refused("give the names of its features as genes", sfa.map_to, new, found)
 
 
 def test_profiles_of_batches_take_part(cells):
@@ -88,23 +85,15 @@ def test_profiles_of_batches_take_part(cells):
 
 def test_refused(pair):
     old, new = pair
-    with pytest.raises(ValueError, match="scale must be one of 'reference', 'own', 'none'"):
-        sfa.map_to(new, old, scale="other")
-    with pytest.raises(ValueError, match=r"reference\.varm has no 'none', only \['nmf'\]"):
-        sfa.map_to(new, old, key="none")
-    with pytest.raises(TypeError, match="reference must be an AnnData"):
-        sfa.map_to(new, old.varm["nmf"])
-    with pytest.raises(ValueError, match="programs of its own cells; give another key_added"):
-        sfa.map_to(old, old)
+    refused("scale must be one of 'reference', 'own', 'none'", sfa.map_to, new, old, scale="other")
+    refused(r"reference\.varm has no 'none', only \['nmf'\]", sfa.map_to, new, old, key="none")
+    refused("reference must be an AnnData", sfa.map_to, new, old.varm["nmf"], error=TypeError)
+    refused("programs of its own cells; give another key_added", sfa.map_to, old, old)
     table = pd.DataFrame(old.varm["nmf"].T, columns=["gene1"] * old.n_vars)
-    with pytest.raises(ValueError, match="genes with the same name"):
-        sfa.map_to(new, table)
+    refused("genes with the same name", sfa.map_to, new, table)
     table = pd.DataFrame(-old.varm["nmf"].T, columns=old.var_names)
-    with pytest.raises(ValueError, match="programs of reference"):
-        sfa.map_to(new, table)
+    refused("programs of reference", sfa.map_to, new, table)
     table = pd.DataFrame(old.varm["nmf"].T, columns=old.var_names)
-    with pytest.raises(ValueError, match="all zero"):
-        sfa.map_to(new, 0 * table)
-    with pytest.raises(ValueError, match="programs with the same name"):
-        sfa.map_to(new, table.set_axis([1, "1", 2, 3]))
+    refused("all zero", sfa.map_to, new, 0 * table)
+    refused("programs with the same name", sfa.map_to, new, table.set_axis([1, "1", 2, 3]))
     assert not new.obsm.keys()

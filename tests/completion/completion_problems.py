@@ -1,11 +1,11 @@
 """Sparse nonnegative matrices of low rank, sampled at one rate of zeros and one of nonzeros."""
 
-from __future__ import annotations
-
 import numpy as np
 import scipy.sparse as sp
 
 from ssnmf_fast.completion import _irls
+
+METHODS = ("auto", "sirls", "structured-sirls", "irls", "structured-irls", "nnm", "structured-nnm")
 
 
 def sparse_factor(n, rank, density, rng):

@@ -1,7 +1,5 @@
 """A completion that knows the ids of its rows and columns, and bounds."""
 
-from __future__ import annotations
-
 import pickle
 import unicodedata
 from dataclasses import replace
@@ -10,6 +8,7 @@ import numpy as np
 import pytest
 from completion_problems import structured
 from helpers.each import each
+from helpers.refused import refused
 
 import ssnmf_fast as sf
 
@@ -132,10 +131,8 @@ def test_what_are_no_ids(holes):
         fit.predict(["u1"], np.array(["film 1", None], object))
     with pytest.raises(TypeError, match="rows must be ids of the completion, which are integers"):
         replace(fit, row_ids=np.arange(30)).predict(["1"], ["film 0"])
-    with pytest.raises(ValueError, match="rows and columns must have the same shape"):
-        fit.predict(["u0", "u1"], ITEMS[:3])
-    with pytest.raises(ValueError, match="rows has rows of different lengths"):
-        fit.predict([["u0"], ["u1", "u2"]], ["film 0"])
+    refused("rows and columns must have the same shape", fit.predict, ["u0", "u1"], ITEMS[:3])
+    refused("rows has rows of different lengths", fit.predict, [["u0"], ["u1", "u2"]], ["film 0"])
     with pytest.raises(IndexError, match="rows must be from 0 to 29; got -1"):
         replace(fit, row_ids=None).predict([-1], ["film 0"])
     with pytest.raises(TypeError, match="rows must be integers; got dtype <U2"):
@@ -251,15 +248,12 @@ LONG_TABLES = {
 @pytest.mark.parametrize("kind", LONG_TABLES)
 def test_bad_tables_in_long_form(kind, ratings):
     change, names, message = LONG_TABLES[kind]
-    with pytest.raises((TypeError, ValueError), match=message):
-        sf.complete(change(ratings[0]), columns=names)
+    refused(message, sf.complete, change(ratings[0]), columns=names, error=(TypeError, ValueError))
 
 
 def test_columns_are_those_of_a_table(ratings, holes):
-    with pytest.raises(TypeError, match="a pandas DataFrame M; got ndarray"):
-        sf.complete(holes, columns=NAMES)
-    with pytest.raises(ValueError, match="shape follows from columns"):
-        sf.complete(ratings[0], columns=NAMES, shape=(30, 20))
+    refused("a pandas DataFrame M; got ndarray", sf.complete, holes, columns=NAMES, error=TypeError)
+    refused("shape follows from columns", sf.complete, ratings[0], columns=NAMES, shape=(30, 20))
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

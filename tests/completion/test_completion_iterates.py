@@ -1,7 +1,5 @@
 """Iterates of the matrix-free engine are those of the dense reference, given the same SVD."""
 
-from __future__ import annotations
-
 import dense_completion
 import numpy as np
 import pytest

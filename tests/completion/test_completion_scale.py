@@ -1,11 +1,10 @@
 """Completion of data of any size, and of data that say nothing; what `complete` reads."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from completion_problems import structured
 from helpers.each import each
+from helpers.refused import refused
 
 import ssnmf_fast as sf
 from ssnmf_fast.completion import StructuredSIRLS
@@ -136,5 +135,4 @@ def test_tables_with_missing_numbers():
         fit = sf.complete(form, n_components=2, random_state=0)
         np.testing.assert_array_equal(fit.to_dense(), expected)
     table = pandas.DataFrame({"user": ["ann"], "item": ["x"], "rating": [4.0]})
-    with pytest.raises(TypeError, match=r"'user', 'item'.*'ann'.*user, item and rating"):
-        sf.complete(table)
+    refused(r"'user', 'item'.*'ann'.*user, item and rating", sf.complete, table, error=TypeError)

@@ -16,6 +16,7 @@ pytest.importorskip("distributed")
 import dask
 import dask.array as da
 from dask.distributed import Client, LocalCluster
+from helpers.refused import refused
 
 import ssnmf_fast.dask as sfd
 
@@ -320,25 +321,19 @@ class TestSSNMFClassifier:
     )
     def test_what_is_not_to_be_had(self, client, changed, message):
         given = {"n_components": 3, "supervision_weight": 1.0, **LOOP} | changed
-        with pytest.raises(ValueError, match=message):
-            sfd.SSNMFClassifier(**given).fit(cut(X), Y)
+        refused(message, sfd.SSNMFClassifier(**given).fit, cut(X), Y)
 
     def test_side_information_is_refused(self, client):
         model = sfd.SSNMFClassifier(n_components=3, supervision_weight=1.0, **LOOP)
         side = {"embedding": np.ones((len(Y), 2))}
-        with pytest.raises(TypeError, match="side"):
-            model.fit(cut(X), Y, side=side)
-        with pytest.raises(ValueError, match="side must be None"):
-            model.fit(cut(X), Y).predict(cut(X), side=side)
-        with pytest.raises(ValueError, match="fitted with no side"):
-            model.predict(X, side=side)
+        refused("side", model.fit, cut(X), Y, side=side, error=TypeError)
+        refused("side must be None", model.fit(cut(X), Y).predict, cut(X), side=side)
+        refused("fitted with no side", model.predict, X, side=side)
 
     def test_labels_of_other_samples(self, client):
         model = sfd.SSNMFClassifier(n_components=3, supervision_weight=1.0, **LOOP)
-        with pytest.raises(ValueError, match="inconsistent numbers of samples"):
-            model.fit(cut(X), Y[:-1])
-        with pytest.raises(ValueError, match="requires y"):
-            model.fit(cut(X))
+        refused("inconsistent numbers of samples", model.fit, cut(X), Y[:-1])
+        refused("requires y", model.fit, cut(X))
 
 
 class TestFiles:
@@ -364,8 +359,7 @@ class TestFiles:
         assert type(model.in_memory()) is type(found)
 
     def test_a_model_that_is_not_fitted(self, tmp_path):
-        with pytest.raises(ValueError, match="not fitted"):
-            sf.save(sfd.NMF(), tmp_path / "model.npz")
+        refused("not fitted", sf.save, sfd.NMF(), tmp_path / "model.npz")
 
     def test_checkpoint(self, client, tmp_path):
         path = tmp_path / "checkpoint.npz"
@@ -374,8 +368,7 @@ class TestFiles:
 
 
 def test_data_in_memory_are_refused(client):
-    with pytest.raises(TypeError, match="X must be a dask array"):
-        sfd.NMF(n_components=3).fit(X)
+    refused("X must be a dask array", sfd.NMF(n_components=3).fit, X, error=TypeError)
 
 
 def test_without_a_client(monkeypatch):

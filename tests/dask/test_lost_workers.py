@@ -1,7 +1,5 @@
 """Workers that are lost or retired: no wait without end, and no rows lost by a retirement."""
 
-from __future__ import annotations
-
 import itertools
 import os
 import pickle
@@ -11,6 +9,7 @@ import threading
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from helpers.refused import refused
 
 dask = pytest.importorskip("dask")
 distributed = pytest.importorskip("distributed")
@@ -161,8 +160,7 @@ def test_task_that_nobody_knows(client, monkeypatch):
 
 def test_task_of_a_worker_that_is_gone(client):
     future = client.submit(abs, -1, workers=[NOWHERE], allow_other_workers=False, pure=False)
-    with pytest.raises(_cluster.WorkersLostError, match=NOWHERE):
-        _cluster.result_of(client, future, [NOWHERE])
+    refused(NOWHERE, _cluster.result_of, client, future, [NOWHERE], error=_cluster.WorkersLostError)
 
 
 def test_task_that_no_worker_takes(client, monkeypatch, caplog):
@@ -215,16 +213,13 @@ def nothing():
 
 def test_blocks_that_are_no_arrays(client):
     blocks = [dask.delayed(counts()), dask.delayed(nothing)()]
-    with pytest.raises(TypeError, match=r"block 1.*NoneType"):
-        sfd.factorize(blocks, n_components=2)
-    with pytest.raises(TypeError, match=r"block 0.*NoneType"):
-        sfd.NMF(n_components=2).fit(blocks[::-1])
+    refused(r"block 1.*NoneType", sfd.factorize, blocks, n_components=2, error=TypeError)
+    refused(r"block 0.*NoneType", sfd.NMF(n_components=2).fit, blocks[::-1], error=TypeError)
 
 
 def test_missing_file_is_named(client, tmp_path):
     path = tmp_path / "absent.npz"
-    with pytest.raises(FileNotFoundError, match=r"block 0.*absent\.npz"):
-        sfd.factorize([path], n_components=2)
+    refused(r"block 0.*absent\.npz", sfd.factorize, [path], n_components=2, error=FileNotFoundError)
 
 
 def test_rows_lost_before_a_step_that_moves_none(monkeypatch, tmp_path):

@@ -1,7 +1,5 @@
 """Missing entries in some blocks only: the fit of all data in memory, however they are cut."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import numpy as np

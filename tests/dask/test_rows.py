@@ -1,7 +1,5 @@
 """The rows of S on a worker: three arrays that take turns, and what is kept of them."""
 
-from __future__ import annotations
-
 import pickle
 
 import numpy as np

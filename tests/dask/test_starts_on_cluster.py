@@ -1,7 +1,5 @@
 """A consensus on a cluster: the bits of that in memory, also when a worker is lost."""
 
-from __future__ import annotations
-
 import os
 import signal
 import threading
@@ -11,6 +9,7 @@ from hashlib import sha256
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from helpers.refused import refused
 
 import ssnmf_fast as sf
 
@@ -78,10 +77,8 @@ def test_data_on_disk_are_read_by_the_workers(client, tmp_path):
 
 
 def test_bad_arguments_are_those_of_the_caller(client):
-    with pytest.raises(ValueError, match="loss must be"):
-        sfd.consensus(counts(), 3, loss="hinge", **GIVEN)
-    with pytest.raises(ValueError, match="Negative values in data passed to X"):
-        sfd.consensus(-counts(), 3, **GIVEN)
+    refused("loss must be", sfd.consensus, counts(), 3, loss="hinge", **GIVEN)
+    refused("Negative values in data passed to X", sfd.consensus, -counts(), 3, **GIVEN)
     for name in ("executor", "n_jobs"):
         with pytest.raises(TypeError, match=f"consensus on a cluster has no argument {name}"):
             sfd.consensus(counts(), 3, **{name: None})

@@ -1,7 +1,5 @@
 """Objects of anndata are refused at once, with what to give in their place."""
 
-from __future__ import annotations
-
 import importlib
 import sys
 
@@ -9,6 +7,7 @@ import numpy as np
 import pytest
 from helpers.absent_packages import hide
 from helpers.optional_packages import need_anndata
+from helpers.refused import refused
 
 import ssnmf_fast as sf
 
@@ -53,8 +52,7 @@ def test_refused(given, way):
         lambda: sf.LowRankImputer().fit(given),
         lambda: sf.DynamicTopics(2).fit(given, ["2001", "2002", "2003", "2004"]),
     ):
-        with pytest.raises(TypeError, match=f"is an object of anndata.*{way}"):
-            call()
+        refused(f"is an object of anndata.*{way}", call, error=TypeError)
 
 
 def test_of_anndata_itself(tmp_path):

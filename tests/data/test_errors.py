@@ -1,7 +1,5 @@
 """Bad input: a clear error that names the argument."""
 
-from __future__ import annotations
-
 import warnings
 from functools import partial
 from inspect import signature
@@ -10,6 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from helpers.each import each
+from helpers.refused import refused
 
 import ssnmf_fast as sf
 from ssnmf_fast import estimators
@@ -139,8 +138,7 @@ def changed(position, value):
     ],
 )
 def test_factorize_refuses(arguments, error, message):
-    with pytest.raises(error, match=message):
-        sf.factorize(**{"X": GOOD, "n_components": 2, **arguments})
+    refused(message, sf.factorize, error=error, **{"X": GOOD, "n_components": 2, **arguments})
 
 
 @pytest.mark.parametrize(
@@ -154,8 +152,7 @@ def test_factorize_refuses(arguments, error, message):
     ],
 )
 def test_represent_refuses(arguments, error, message):
-    with pytest.raises(error, match=message):
-        sf.represent(**{"X": GOOD, "A": np.ones((2, 4)), **arguments})
+    refused(message, sf.represent, error=error, **{"X": GOOD, "A": np.ones((2, 4)), **arguments})
 
 
 def test_objective_needs_both_label_arguments():

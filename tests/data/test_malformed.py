@@ -3,12 +3,11 @@
 `random_calls.doors` tries all damages, wherever a matrix is taken.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from helpers.each import each
+from helpers.refused import refused
 from random_calls.arguments import D
 from random_calls.forms import (
     DAMAGES,
@@ -32,15 +31,13 @@ FEW = {"n_components": 2, "max_iter": 5, "tol": 0, "random_state": 0, "n_threads
 @each(("form", "damage"), [(form, damage) for form in FORMATS for damage in DAMAGES[form]])
 def test_message_says_what_is_wrong(form, damage, is_array):
     Z = damaged(D, form, damage, is_array)
-    with pytest.raises(ValueError, match=r"X is not a valid sparse matrix: .*Build it again"):
-        sf.represent(Z, np.ones((2, 8)))
+    refused(r"X is not a valid sparse matrix: .*Build it again", sf.represent, Z, np.ones((2, 8)))
 
 
 @each("name", ["X_weights", "y_weights"])
 def test_the_message_names_weights(name):
     weights = sf.weights.observed(damaged(D, "coo", next(iter(DAMAGES["coo"])), True))
-    with pytest.raises(ValueError, match=f"^{name} is not a valid sparse matrix"):
-        sf.factorize(D, D, **{name: weights}, **FEW)
+    refused(f"^{name} is not a valid sparse matrix", sf.factorize, D, D, **{name: weights}, **FEW)
 
 
 @each("form", FORMATS)
@@ -147,8 +144,7 @@ def test_masked_entries_are_missing_where_entries_may_be():
 def test_masks_are_never_dropped(name, call):
     Z = np.ma.array(np.ones(D.shape), mask=False)
     Z[0, 0] = np.ma.masked
-    with pytest.raises(ValueError, match=f"{name} is a masked array with masked entries"):
-        call(Z)
+    refused(f"{name} is a masked array with masked entries", call, Z)
 
 
 UNEVEN = [[1, 0, 2], [1, 0]] * 6
@@ -167,8 +163,7 @@ UNEVEN = [[1, 0, 2], [1, 0]] * 6
     ],
 )
 def test_rows_of_different_lengths_are_named(name, call):
-    with pytest.raises(ValueError, match=f"^{name} has rows of different lengths"):
-        call()
+    refused(f"^{name} has rows of different lengths", call)
 
 
 @pytest.mark.parametrize("labels", [[["a"], ["a", "b"], []] * 4, [["a"], "b", None] * 4])
@@ -177,8 +172,7 @@ def test_lists_of_labels_are_named(labels):
     objects[:] = labels
     for model in (sf.SSNMFClassifier(), sf.papers.ConstrainedNMF(), sf.papers.MarginNMF()):
         for given in (labels, objects):
-            with pytest.raises(ValueError, match=r"y holds lists of labels.*MultiLabelBinarizer"):
-                model.fit(D, given)
+            refused(r"y holds lists of labels.*MultiLabelBinarizer", model.fit, D, given)
 
 
 @pytest.mark.parametrize("n_threads", [2**31, 2**40, 2**70])
@@ -190,8 +184,7 @@ def test_too_many_threads_are_refused(n_threads):
         lambda: sf.represent(D, D[:2], n_threads=n_threads),
     ]
     for call in calls:
-        with pytest.raises(ValueError, match="n_threads must be at most 2147483647; got"):
-            call()
+        refused("n_threads must be at most 2147483647; got", call)
     assert sf.factorize(D, **{**FEW, "n_threads": 2**31 - 1}).n_iter == 5
 
 
@@ -203,10 +196,8 @@ def test_products_with_a_low_rank_plus_sparse_matrix():
         V, U = np.linspace(0, 1, 8 * k).reshape(8, k), np.linspace(0, 1, 12 * k).reshape(12, k)
         np.testing.assert_allclose(X.times(V), dense @ V)
         np.testing.assert_allclose(X.transposed_times(U), dense.T @ U)
-    with pytest.raises(ValueError, match=r"V has shape \(12, 2\); expected \(8, 2\)"):
-        X.times(left)
-    with pytest.raises(ValueError, match=r"U has shape \(8, 2\); expected \(12, 2\)"):
-        X.transposed_times(right.T)
+    refused(r"V has shape \(12, 2\); expected \(8, 2\)", X.times, left)
+    refused(r"U has shape \(8, 2\); expected \(12, 2\)", X.transposed_times, right.T)
 
 
 @pytest.mark.parametrize("loss", ["frobenius", "kullback-leibler"])

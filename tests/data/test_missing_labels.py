@@ -1,13 +1,12 @@
 """Which samples have no label: one rule for estimators, metrics, pictures and the command."""
 
-from __future__ import annotations
-
 import warnings
 from decimal import Decimal
 
 import numpy as np
 import pytest
 from helpers.each import each
+from helpers.refused import refused
 
 import ssnmf_fast as sf
 
@@ -172,8 +171,7 @@ def test_bad_markers(marker):
 )
 def test_all_readers_refuse_alike(labels, error, message):
     for read in (fitted, scored, drawn):
-        with pytest.raises(error, match=message):
-            read(labels, None)
+        refused(message, read, labels, None, error=error)
 
 
 SPELLINGS = [

@@ -1,7 +1,5 @@
 """Long sparse matrices, whose transposes are cut into panels, are fitted as others are."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -24,19 +22,9 @@ def problem(seed, dtype=np.float64):
 
 
 def fit(X, Y, loss, n_threads=1, **options):
-    return sf.factorize(
-        X,
-        Y,
-        n_components=3,
-        loss=loss,
-        supervision_loss="kullback-leibler",
-        init="random",
-        random_state=0,
-        max_iter=6,
-        tol=0,
-        n_threads=n_threads,
-        **options,
-    )
+    options |= {"n_components": 3, "supervision_loss": "kullback-leibler", "init": "random"}
+    options |= {"random_state": 0, "max_iter": 6, "tol": 0}
+    return sf.factorize(X, Y, loss=loss, n_threads=n_threads, **options)
 
 
 @pytest.mark.slow

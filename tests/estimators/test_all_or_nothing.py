@@ -1,7 +1,5 @@
 """Learning that is refused, fails or is interrupted leaves an estimator exactly as it was."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 import sys

@@ -1,7 +1,5 @@
 """Learning from mini-batches: partial_fit of the estimators."""
 
-from __future__ import annotations
-
 import pickle
 
 import numpy as np
@@ -54,13 +52,8 @@ def test_loss_comes_near_to_that_of_a_fit(loss, epochs, storage):
 @pytest.mark.parametrize("losses", [(x, y) for x in (F, D) for y in (F, D)])
 def test_classifier_learns(losses):
     hidden = np.where(np.arange(len(y)) % 2, y, -1)
-    model = sf.SSNMFClassifier(
-        n_components=15,
-        loss=losses[0],
-        supervision_loss=losses[1],
-        supervision_weight="balanced",
-        random_state=0,
-    )
+    options = {"n_components": 15, "supervision_weight": "balanced", "random_state": 0}
+    model = sf.SSNMFClassifier(loss=losses[0], supervision_loss=losses[1], **options)
     passes(model, X[:1400], hidden[:1400], classes=range(10))
     assert model.score(X[1400:], y[1400:]) > 0.6
     assert model.label_components_.shape == (15, 10)
@@ -234,18 +227,8 @@ def test_batches_are_never_modified_and_may_change_dtype():
     [
         ({}, None, ValueError, "classes must be passed on the first call"),
         ({"classes": [1]}, None, ValueError, "expected two classes or more"),
-        (
-            {"classes": [0, 1]},
-            {"y": [0, 5]},
-            ValueError,
-            r"5, which is not a class of the first",
-        ),
-        (
-            {"classes": [0, 1]},
-            {"y": ["a", "b"]},
-            ValueError,
-            "not a class of the first call",
-        ),
+        ({"classes": [0, 1]}, {"y": [0, 5]}, ValueError, r"5, which is not a class of the first"),
+        ({"classes": [0, 1]}, {"y": ["a", "b"]}, ValueError, "not a class of the first call"),
         ({"classes": [0, 1]}, {"classes": [0, 2]}, ValueError, "differ from those of the first"),
         ({"classes": [0, 1]}, {"X": np.ones((2, 3))}, ValueError, "features"),
         ({"classes": [0, 1]}, {"X": -np.ones((2, 4))}, ValueError, "Negative values"),

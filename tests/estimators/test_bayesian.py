@@ -1,7 +1,5 @@
 """BayesianNMF and SupervisedBayesianNMF."""
 
-from __future__ import annotations
-
 import pickle
 
 import numpy as np
@@ -167,9 +165,6 @@ def test_convergence_warning_and_callback(kind):
     model = _fitted(kind, X, y, callback=stop, tol=1e-9)
     assert model.n_iter_ == 10
     assert seen == model.objective_
-
-
-# ------------------------------------------------------------------------------------- the models
 
 
 def _matched(model, A):

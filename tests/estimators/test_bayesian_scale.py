@@ -1,7 +1,5 @@
 """Bayesian models on data of any scale; components that explain nothing."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

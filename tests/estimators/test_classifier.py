@@ -1,7 +1,5 @@
 """SSNMFClassifier: labels in all their forms."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp

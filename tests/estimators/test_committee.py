@@ -1,7 +1,5 @@
 """The committee of FewLabelsClassifier(): members, weights, neighbors, class shares."""
 
-from __future__ import annotations
-
 import sys
 import threading
 from dataclasses import replace
@@ -30,9 +28,6 @@ def documents(seed, sizes, length=40, m=300):
     y = rng.permutation(np.repeat(np.arange(len(sizes)), sizes))
     shares = [0.3 * zipf + 0.7 * topics[c][rng.integers(2)] for c in y]
     return sp.csr_array([rng.multinomial(length, p) for p in shares], dtype=float), y
-
-
-# ------------------------------------------------------------------------------------- weights
 
 
 def truth_and_logits(n, seed=0):
@@ -92,9 +87,6 @@ def test_weights_of_a_fold_come_from_the_others():
     assert not np.allclose(before[folds == 1], after[folds == 1])
 
 
-# ------------------------------------------------------------------------------------- labels
-
-
 def test_labels_of_labeled_samples_are_those_of_indicators_of_all():
     rng = np.random.default_rng(0)
     n, rows = 40, np.sort(rng.permutation(40)[:12])
@@ -118,9 +110,6 @@ def test_labels_of_labeled_samples_are_those_of_indicators_of_all():
         np.testing.assert_allclose(found.prior(), of_class / of_class.sum())
 
 
-# ------------------------------------------------------------------------------------- accuracy
-
-
 def test_accuracy_is_of_unlabeled_samples_and_corrected_by_labeled_ones():
     """150 labels in three folds, of which two thirds are right, correct probabilities by half."""
     codes, folds, members = np.arange(150) // 3 % 2, np.arange(150) % 3, np.eye(2)
@@ -137,9 +126,6 @@ def test_accuracy_is_of_unlabeled_samples_and_corrected_by_labeled_ones():
     assert low < accuracy < high
     none = *parts[:3], (logits[:0], np.zeros(0)), parts[4]
     assert _committee.Validation(*none).accuracy[0] == pytest.approx(2 / 3)
-
-
-# ------------------------------------------------------------------------------------- members
 
 
 def unit(rows):
@@ -207,9 +193,6 @@ def test_who_is_in_the_committee():
     assert model.validation_interval_[0] < model.validation_accuracy_ <= 1
     dense = sf.FewLabelsClassifier(**QUICK).fit(X.toarray(), hide(y, 5, 0))
     assert "naive Bayes" in dense.committee_  # what counts is how many entries are not zero
-
-
-# ----------------------------------------------------------------------------------- neighbors
 
 
 @pytest.fixture(scope="module")
@@ -330,9 +313,6 @@ def test_images_are_recognized_by_their_neighbors():
     rest = hidden < 0
     rival = (machine.transduction_ == y)[rest].mean()
     assert (model.predict(X)[rest] == y[rest]).mean() > rival - 0.02
-
-
-# ------------------------------------------------------------------------ shares of the classes
 
 
 def drawn(y, design, seed):

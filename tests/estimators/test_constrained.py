@@ -1,7 +1,5 @@
 """ConstrainedNMF: labeled samples of a class share one row."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp

@@ -1,7 +1,5 @@
 """The conventions of scikit-learn, and its tools around the estimators."""
 
-from __future__ import annotations
-
 import functools
 import inspect
 import pickle
@@ -46,9 +44,7 @@ def _other_weights(reason):
 
 
 _NEGATIVE_DATA = {
-    "SSNMFClassifier": {
-        **_NEGATIVE_X,
-    },
+    "SSNMFClassifier": {**_NEGATIVE_X},
     "HierarchicalClassifier": {
         **_NEGATIVE_X,
         **_other_weights("samples are put into folds at random"),

@@ -1,7 +1,5 @@
 """Defaults of the estimators and what they pass on, as in the table constructors.txt."""
 
-from __future__ import annotations
-
 from inspect import isclass, signature
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """DynamicTopics: methods that find topics."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp

@@ -1,7 +1,5 @@
 """DynamicTopics: documents that come later, their prevalence and what is learned from them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp

@@ -1,7 +1,5 @@
 """DynamicTopics: topics are found in the slices of time in which they live."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp

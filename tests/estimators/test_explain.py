@@ -1,7 +1,5 @@
 """Explanations: what they say adds up to the predictions, and names what speaks for a class."""
 
-from __future__ import annotations
-
 import pickle
 
 import numpy as np

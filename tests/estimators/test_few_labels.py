@@ -1,7 +1,5 @@
 """FewLabelsClassifier() with few labels: how good it is, what validation tries and does not see."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -53,9 +51,6 @@ def test_better_than_a_linear_machine_on_digits(per_class):
     ours, theirs = np.mean(results, axis=0)
     assert ours - theirs > {2: 0.05, 5: 0.005}[per_class]  # with five labels it is about 0.01
     assert ours > {2: 0.75, 5: 0.86}[per_class]
-
-
-# --------------------------------------------------------------------------------- validation
 
 
 def test_validation_says_what_it_tried(validated):
@@ -157,9 +152,6 @@ def test_poor_predictions_are_warned_of():
     y = np.tile([0, 1], 40)  # of each sample there is a copy of the other class
     with pytest.warns(UserWarning, match="that of always predicting the largest class .50.0%"):
         sf.FewLabelsClassifier(random_state=0).fit(X, y)
-
-
-# ------------------------------------------------------------------------- what changes nothing
 
 
 @pytest.mark.slow

@@ -1,7 +1,5 @@
 """LowRankImputer: scikit-learn's conventions, accuracy, errors."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from helpers.levels import IS_REFERENCE

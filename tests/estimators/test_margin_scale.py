@@ -1,7 +1,5 @@
 """MarginNMF: data of any size, fits in threads, warning filters."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import warnings

@@ -1,7 +1,5 @@
 """No estimator makes arrays of samples x features, samples x samples, or many of labels."""
 
-from __future__ import annotations
-
 import tracemalloc
 
 import numpy as np

@@ -1,7 +1,5 @@
 """SeededTopics(membership="mixed"): samples that mix topics, and seeds that the data correct."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp

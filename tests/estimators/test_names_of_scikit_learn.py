@@ -1,7 +1,5 @@
 """Names and conventions that users know from scikit-learn's NMF."""
 
-from __future__ import annotations
-
 import itertools
 from inspect import signature
 

@@ -1,13 +1,13 @@
 """NonnegativeCP: fits, rows of every mode, slices that arrive one by one, files."""
 
-from __future__ import annotations
-
 import pickle
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from helpers.refused import refused
+from helpers.tensors import coordinates, far_side, khatri_rao, product, unfolded
+from problems import divergence
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
@@ -23,40 +23,8 @@ def random_factors(shape, rank, seed=0):
     return [rng.gamma(0.5, size=(n, rank)) for n in shape]
 
 
-def product(factors, weights=None):
-    """The model as an array."""
-    rank = factors[0].shape[1]
-    total = np.zeros([len(factor) for factor in factors])
-    for q in range(rank):
-        part = np.ones(()) if weights is None else np.asarray(weights[q])
-        for factor in factors:
-            part = np.multiply.outer(part, factor[:, q])
-        total += part
-    return total
-
-
-def unfolded(X, mode):
-    return np.moveaxis(X, mode, 0).reshape(X.shape[mode], -1)
-
-
-def khatri_rao(factors):
-    """Rows of G, the last factor running fastest."""
-    G = factors[0]
-    for factor in factors[1:]:
-        G = (G[:, None] * factor).reshape(-1, G.shape[1])
-    return G
-
-
-def sparse(X):
-    coords = np.array(np.nonzero(X))
-    return coords, X[tuple(coords)], X.shape
-
-
-def divergence(X, Z, loss):
-    if loss == F:
-        return float(((X - Z) ** 2).sum())
-    logs = X * np.log(np.where(X > 0, X, 1) / np.where(X > 0, Z, 1))
-    return float((logs - X + Z).sum())
+def loss_of(X, Z, loss):
+    return float(divergence(X, Z, loss).sum())
 
 
 @pytest.fixture(scope="module")
@@ -128,10 +96,9 @@ class TestFit:
 class TestTransform:
     def test_rows_of_every_mode_are_those_of_represent(self, model, counts):
         for mode in range(3):
-            others = [factor for k, factor in enumerate(model.factors_) if k != mode]
-            dictionary = khatri_rao(others).T
+            dictionary = far_side(model.factors_, mode).T
             expected = sf.represent(unfolded(counts, mode), dictionary, loss=model.loss)
-            for X in (counts, sparse(counts)):
+            for X in (counts, coordinates(counts)):
                 for axis in (mode, mode - 3):
                     rows = model.transform(X, mode=axis)
                     np.testing.assert_allclose(rows, expected, rtol=1e-4, atol=1e-4)
@@ -154,7 +121,7 @@ class TestTransform:
         assert np.array_equal(again, model.transform(counts))
         folded = model.factors_[0] * model.weights_
         np.testing.assert_allclose(again, folded, rtol=0.03, atol=0.03 * folded.max())
-        explained = divergence(counts, product([again, *model.components_]), model.loss)
+        explained = loss_of(counts, product([again, *model.components_]), model.loss)
         assert explained <= model.objective_[-1][1] * (1 + 1e-9)
 
     @pytest.mark.parametrize("weighted", [0.7, 0.01])
@@ -172,7 +139,7 @@ class TestTransform:
             np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-4)
 
         observed, missing = sf.weights.observed(present), sf.weights.missing(~present)
-        for X in (counts, sparse(counts)):
+        for X in (counts, coordinates(counts)):
             for weights in (observed, missing, present.astype(float)):
                 found = model.transform(X, X_weights=weights)
                 close(found)
@@ -183,7 +150,7 @@ class TestTransform:
         full = np.broadcast_to(np.multiply.outer(*vectors[1:]), SHAPE)
         expected = model.transform(counts, X_weights=full)
         np.testing.assert_allclose(
-            model.transform(sparse(counts), X_weights=vectors), expected, rtol=1e-4, atol=1e-5
+            model.transform(coordinates(counts), X_weights=vectors), expected, rtol=1e-4, atol=1e-5
         )
         single = model.transform(counts.astype(np.float32))
         assert single.dtype == np.float32
@@ -202,7 +169,7 @@ class TestTransform:
         model = sf.NonnegativeCP(3, loss=loss, init=factors, max_iter=1, tol=0).fit(X)
         G = khatri_rao(model.components_).T
         expected = sf.represent(unfolded(X, 0), G, loss=loss)
-        for given in (X, sparse(X), np.where(X == 3, np.nan, X)):
+        for given in (X, coordinates(X), np.where(X == 3, np.nan, X)):
             if isinstance(given, np.ndarray) and np.isnan(given).any():
                 expected = sf.represent(unfolded(given, 0), G, loss=loss)
             found = model.transform(given)
@@ -259,7 +226,7 @@ def fed(model, X, first=12, step=1, form=np.asarray):
 
 def final_objective(model, X):
     last = model.transform(X, mode=-1)
-    return divergence(X, product([*model.factors_[:-1], last]), model.loss)
+    return loss_of(X, product([*model.factors_[:-1], last]), model.loss)
 
 
 class TestSlices:
@@ -292,19 +259,12 @@ class TestSlices:
     def test_all_forms_of_slices_are_alike(self, stream, loss):
         X = stream[..., :15]
         plain = fed(sf.NonnegativeCP(4, loss=loss, random_state=0), X)
-        others = [
-            fed(sf.NonnegativeCP(4, loss=loss, random_state=0), X, form=sparse),
-            fed(
-                sf.NonnegativeCP(4, loss=loss, random_state=0, stream_mode=0),
-                np.moveaxis(X, -1, 0).T,
-                form=lambda part: np.moveaxis(part.T, 0, 0),
-            ),
-        ]
+        listed = fed(sf.NonnegativeCP(4, loss=loss, random_state=0), X, form=coordinates)
         single = sf.NonnegativeCP(4, loss=loss, random_state=0).partial_fit(X[..., :12])
         for t in range(12, 15):
             one = X[..., t]
             single.partial_fit(sp.csr_array(one) if t == 13 else one)
-        for other in [others[0], single]:
+        for other in (listed, single):
             for ours, theirs in zip(other.factors_, plain.factors_, strict=True):
                 np.testing.assert_allclose(ours, theirs, rtol=1e-3, atol=1e-4)
 
@@ -315,7 +275,7 @@ class TestSlices:
         turned = np.moveaxis(X, -1, 1)
         model.partial_fit(turned[:, :12])
         for t in range(12, 15):
-            model.partial_fit(sparse(turned[:, t]))
+            model.partial_fit(coordinates(turned[:, t]))
         for ours, theirs in zip(model.factors_, (last.factors_[k] for k in (0, 2, 1)), strict=True):
             np.testing.assert_allclose(ours, theirs, rtol=1e-3, atol=1e-4)
 
@@ -507,9 +467,9 @@ class TestScore:
         new = counts[:5]
         M = model.inverse_transform(model.transform(new))
         mean = np.full(new.shape, new.mean())
-        expected = 1 - divergence(new, M, model.loss) / divergence(new, mean, model.loss)
+        expected = 1 - loss_of(new, M, model.loss) / loss_of(new, mean, model.loss)
         assert model.score(new) == pytest.approx(expected)
-        assert model.score(sparse(new)) == pytest.approx(expected)
+        assert model.score(coordinates(new)) == pytest.approx(expected)
         assert model.score(1e6 * new) == pytest.approx(expected)
         assert 0.3 < model.score(counts, mode=1) < 1
         assert model.score(counts) > clone(model).set_params(n_components=1).fit(counts).score(
@@ -521,7 +481,7 @@ class TestScore:
         known = np.where(hidden, np.nan, counts)
         wrong = np.where(hidden, 50, counts)
         expected = model.score(known)
-        for weights in (~hidden * 1.0, sf.weights.missing(sparse(hidden * 1.0))):
+        for weights in (~hidden * 1.0, sf.weights.missing(coordinates(hidden * 1.0))):
             assert model.score(wrong, X_weights=weights) == pytest.approx(expected, rel=1e-4)
 
     def test_constant_and_impossible_data(self, model):

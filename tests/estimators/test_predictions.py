@@ -1,7 +1,5 @@
 """Probabilities of the readout, and what weights, thresholds and missing labels do to them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from helpers.data import digits
@@ -109,9 +107,6 @@ def test_probabilities_are_as_sure_as_they_are_right(fitted):
     assert low - 0.03 < fitted.score(X, y) < high + 0.03
 
 
-# ------------------------------------------------------------------------------------- weights
-
-
 def test_only_proportions_of_label_weights_count(half):
     X, y = half
     given = {"n_components": 10, "supervision_weight": np.inf}
@@ -150,9 +145,6 @@ def test_class_weights_favor_a_class():
         means.append(model.fit(X, labels).decision_function(X).mean())
     assert means == sorted(means)
     assert means[-1] > means[0] + 0.25
-
-
-# -------------------------------------------------------------------------------- many labels
 
 
 def several(n=400):

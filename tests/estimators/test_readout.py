@@ -1,7 +1,5 @@
 """What predicts: readouts, refusals, data that only topics see."""
 
-from __future__ import annotations
-
 import contextlib
 import threading
 
@@ -24,9 +22,6 @@ D = "kullback-leibler"
 DATA = X, y = small_digits()
 
 
-# ----------------------------------------------------------------------------------- readouts
-
-
 @pytest.mark.parametrize("labels", [[0, 1, 2, -1], [0, 0, 1, -1]])
 def test_labeled_samples_may_all_be_empty(labels):
     X = sp.csr_array(np.diag([0.0, 0.0, 0.0, 1.0]))
@@ -36,17 +31,9 @@ def test_labeled_samples_may_all_be_empty(labels):
 
 def papers_model(readout):
     """Return (D,D)-SSNMF with a weight that is far too heavy for few labels."""
-    return sf.SSNMFClassifier(
-        n_components=20,
-        loss=D,
-        supervision_loss=D,
-        supervision_weight="balanced",
-        init="random",
-        random_state=0,
-        max_iter=300,
-        tol=0,
-        readout=readout,
-    )
+    papers = {"loss": D, "supervision_loss": D, "supervision_weight": "balanced"}
+    papers |= {"n_components": 20, "init": "random", "random_state": 0, "max_iter": 300, "tol": 0}
+    return sf.SSNMFClassifier(readout=readout, **papers)
 
 
 @pytest.mark.parametrize(("readout", "works"), [("joint", 0), ("refit", 1), ("logistic", 1)])
@@ -66,14 +53,8 @@ def test_labels_that_only_labeled_rows_explain(readout, works):
 def test_refitted_components_are_nonnegative_least_squares():
     from scipy.optimize import nnls
 
-    model = sf.SSNMFClassifier(
-        n_components=12,
-        supervision_loss="frobenius",
-        supervision_weight=1.0,
-        readout="refit",
-        init="random",
-        **QUICK,
-    ).fit(X, y)
+    options = {"n_components": 12, "supervision_loss": "frobenius", "supervision_weight": 1.0}
+    model = sf.SSNMFClassifier(readout="refit", init="random", **options, **QUICK).fit(X, y)
     S = model.transform(X[y >= 0])
     for c in range(10):
         exact = nnls(S, (y[y >= 0] == c).astype(float))[0]
@@ -155,9 +136,6 @@ def test_every_argument_acts_alone():
     assert not hasattr(sf.FewLabelsClassifier, "partial_fit")
 
 
-# ----------------------------------------------------------------------------------- refusals
-
-
 @each(
     ("settings", "error", "message"),
     [
@@ -167,11 +145,7 @@ def test_every_argument_acts_alone():
         ({"supervision_weight": "heavy"}, ValueError, "supervision_weight must be one of"),
         ({"supervision_weight": -1}, ValueError, "supervision_weight"),
         ({"supervision_weight": np.nan}, ValueError, "supervision_weight"),
-        (
-            {"readout": "svm"},
-            ValueError,
-            "readout must be one of 'logistic', 'refit', ",
-        ),
+        ({"readout": "svm"}, ValueError, "readout must be one of 'logistic', 'refit', "),
         ({"readout": None}, ValueError, "readout must be one of"),
         ({"readout": "committee"}, ValueError, "readout must be one of"),
         (
@@ -261,9 +235,6 @@ def test_without_a_readout_nothing_predicts(kind):
     with pytest.raises(AttributeError) as caught:
         model.predict(X)
     assert "predicts=True" in str(caught.value.__cause__)
-
-
-# ------------------------------------------------- data on disk, with weights, with missing entries
 
 
 def columns_of(model):

@@ -1,7 +1,5 @@
 """Files of models with a readout, damaged ones, and those of the first version."""
 
-from __future__ import annotations
-
 import io
 import json
 

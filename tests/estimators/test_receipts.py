@@ -1,7 +1,5 @@
 """Receipts of estimators, and `verify` of them."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 

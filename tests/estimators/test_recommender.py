@@ -13,8 +13,6 @@ from helpers.refused import refused
 import ssnmf_fast as sf
 from ssnmf_fast.selection import split_interactions
 
-RNG = np.random.default_rng(0)
-
 
 def tastes(n_users=120, n_items=80, kinds=4, length=10, seed=0):
     """Users who like the items of one kind each, and a few others."""
@@ -32,6 +30,7 @@ def tastes(n_users=120, n_items=80, kinds=4, length=10, seed=0):
 USERS, ITEMS = tastes()
 RATINGS = np.where(USERS % 4 == ITEMS % 4, 5.0, 1.0)
 X = sp.csr_array(sp.coo_array((RATINGS, (USERS, ITEMS)), (120, 80)))
+ONES = sp.csr_array((np.ones(X.nnz), X.indices, X.indptr), X.shape)
 
 
 def model(**more):
@@ -63,20 +62,16 @@ def objective(fitted, Z):
 
 @pytest.mark.parametrize("nonnegative", [False, True])
 def test_the_objective_falls_with_more_passes(nonnegative):
-    ones = X.copy()
-    ones.data[:] = 1
-    fits = [model(nonnegative=nonnegative, max_iter=k).fit(ones) for k in (1, 2, 4, 8, 16)]
-    values = [objective(fit, ones) for fit in fits]
+    fits = [model(nonnegative=nonnegative, max_iter=k).fit(ONES) for k in (1, 2, 4, 8, 16)]
+    values = [objective(fit, ONES) for fit in fits]
     assert (np.diff(values) <= 1e-5 * values[0]).all()
 
 
 @pytest.mark.parametrize("nonnegative", [False, True])
 def test_users_are_the_minimizers_of_dense_weights(nonnegative):
-    ones = X.copy()
-    ones.data[:] = 1
-    fit = model(nonnegative=nonnegative, max_iter=3).fit(ones)
+    fit = model(nonnegative=nonnegative, max_iter=3).fit(ONES)
     G, w = fit.components_.T.astype(float), fit.base_weight_
-    for row, f in zip(ones.toarray()[:5], fit.fold_in(ones[:5]), strict=True):
+    for row, f in zip(ONES.toarray()[:5], fit.fold_in(ONES[:5]), strict=True):
         weights = w + (row > 0)
         ridge = fit.ridge_ * (np.count_nonzero(row) + w * len(G))
         K = (G.T * weights) @ G + ridge * np.eye(G.shape[1])
@@ -333,9 +328,8 @@ def test_unknown_users_get_popular_items():
 
 def test_lists_can_be_made_less_popular():
     counts = np.bincount(ITEMS, minlength=80)
-    means = [
-        counts[FITTED.recommend(n=10, popularity=g).items.astype(int)].mean() for g in (0, 0.3, 1)
-    ]
+    lists = [FITTED.recommend(n=10, popularity=share).items for share in (0, 0.3, 1)]
+    means = [counts[items.astype(int)].mean() for items in lists]
     assert means[0] >= means[1] >= means[2]
     assert means[0] > means[2]
 

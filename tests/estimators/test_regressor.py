@@ -1,7 +1,5 @@
 """SSNMFRegressor: real targets."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from helpers.refused import refused

@@ -1,7 +1,5 @@
 """Weights of samples, as scikit-learn means them: 0 leaves a sample out, 2 counts it twice."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import numpy as np

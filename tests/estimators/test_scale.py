@@ -4,8 +4,6 @@ What docs/guide/models.md promises: the same bits where c is a power of two, and
 of the data leaves, which depends on the problem.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from helpers.data import small_digits
@@ -83,15 +81,9 @@ def test_classifier_that_chooses(given):
 @each("supervision_loss", LOSSES)
 @each("loss", LOSSES)
 def test_classifier_with_balanced_losses(loss, supervision_loss, readout):
-    model = sf.SSNMFClassifier(
-        n_components=12,
-        loss=loss,
-        supervision_loss=supervision_loss,
-        supervision_weight="balanced",
-        init="random",
-        readout=readout,
-        **FIXED,
-    )
+    options = {"n_components": 12, "supervision_weight": "balanced", "init": "random", **FIXED}
+    losses = {"loss": loss, "supervision_loss": supervision_loss}
+    model = sf.SSNMFClassifier(readout=readout, **losses, **options)
     compare(model, *DATA, chance, REGRESSION if readout == "logistic" else EXACT)
 
 
@@ -99,13 +91,8 @@ def test_classifier_with_balanced_losses(loss, supervision_loss, readout):
 @pytest.mark.parametrize("loss", LOSSES)
 def test_regressor(loss, supervision_loss):
     target = np.where(y < 0, np.nan, X[:, 4:10].sum(axis=1))
-    model = sf.SSNMFRegressor(
-        n_components=6,
-        loss=loss,
-        supervision_loss=supervision_loss,
-        supervision_weight="balanced",
-        **FIXED,
-    )
+    options = {"n_components": 6, "supervision_weight": "balanced", **FIXED}
+    model = sf.SSNMFRegressor(loss=loss, supervision_loss=supervision_loss, **options)
     compare(model, X, target, lambda m, Z: m.predict(Z), EXACT)
 
 

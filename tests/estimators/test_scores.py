@@ -1,7 +1,5 @@
 """Scores of models without predictions: the share of the deviance that they explain."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp

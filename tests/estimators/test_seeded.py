@@ -1,7 +1,5 @@
 """SeededTopics: topics from a few words each, and classes without labels."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp

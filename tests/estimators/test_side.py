@@ -1,7 +1,5 @@
 """Side information: tables of the same samples beside X."""
 
-from __future__ import annotations
-
 import copy
 
 import numpy as np

@@ -1,7 +1,5 @@
 """DynamicTopics: documents of a slice share their coefficients."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp

@@ -1,7 +1,5 @@
 """TopicSupervisedNMF: what may be said of the topics of documents."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp

@@ -1,7 +1,5 @@
 """Predictions with X_weights: weights of the entries of new samples, and missing ones."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp

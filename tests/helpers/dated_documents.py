@@ -1,7 +1,5 @@
 """Documents of four topics that live in known months, each topic with ten terms of its own."""
 
-from __future__ import annotations
-
 import numpy as np
 
 EVENT, PERSISTENT, YEARLY, LATE = range(4)

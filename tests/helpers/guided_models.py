@@ -1,7 +1,5 @@
 """Guided models of every kind, with targets, for tests of what predicts."""
 
-from __future__ import annotations
-
 import numpy as np
 
 import ssnmf_fast as sf

@@ -1,7 +1,5 @@
 """Data that every test of model files fits, and the path of its file."""
 
-from __future__ import annotations
-
 import pytest
 from sklearn.datasets import load_digits
 

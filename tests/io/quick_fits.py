@@ -1,7 +1,5 @@
 """Parameters of fits that take no time."""
 
-from __future__ import annotations
-
 
 def parameters(**more):
     return {"n_components": 4, "tol": 0, "max_iter": 10, "random_state": 0} | more

@@ -1,7 +1,5 @@
 """A model file is replaced as a whole, in its place."""
 
-from __future__ import annotations
-
 import os
 
 import numpy as np

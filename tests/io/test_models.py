@@ -1,10 +1,9 @@
 """save and load: every model comes back as it was."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from helpers.each import each
+from helpers.refused import refused
 from quick_fits import parameters
 
 import ssnmf_fast as sf
@@ -132,8 +131,6 @@ def test_saving_replaces_and_leaves_nothing_behind(data, tmp_path):
 
 
 def test_bad_models_are_refused(data, path):
-    with pytest.raises(ValueError, match="not fitted"):
-        sf.save(sf.NMF(), path)
-    with pytest.raises(TypeError, match="A dict cannot be saved"):
-        sf.save({}, path)
+    refused("not fitted", sf.save, sf.NMF(), path)
+    refused("A dict cannot be saved", sf.save, {}, path, error=TypeError)
     assert not path.exists()

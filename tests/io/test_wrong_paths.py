@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers.refused import refused
 
 import ssnmf_fast as sf
 
@@ -22,8 +23,7 @@ def test_files_of_another_kind(content: bytes, tmp_path: Path) -> None:
 def test_folder_of_the_command(tmp_path: Path) -> None:
     sf.save(sf.NMF(n_components=2, random_state=0).fit(np.eye(4)), tmp_path / "model.npz")
     assert sf.load(tmp_path).components_.shape == (2, 4)
-    with pytest.raises(FileNotFoundError, match=r"model\.npz"):
-        sf.load(tmp_path.parent)
+    refused(r"model\.npz", sf.load, tmp_path.parent, error=FileNotFoundError)
 
 
 def test_swapped_arguments(tmp_path: Path) -> None:
@@ -43,5 +43,4 @@ def test_statistics_that_do_not_fit(name: str, axis: int, tmp_path: Path) -> Non
     key = f"array/stream_statistics_/{name}"
     arrays[key] = np.delete(arrays[key], 0, axis=axis)
     np.savez(path, **arrays)
-    with pytest.raises(ValueError, match="is damaged, or was not written"):
-        sf.load(path)
+    refused("is damaged, or was not written", sf.load, path)

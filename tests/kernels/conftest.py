@@ -1,7 +1,5 @@
 """Every loadable instruction-set level, and problems of odd shapes."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp

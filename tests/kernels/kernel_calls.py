@@ -25,11 +25,17 @@ def _bits() -> np.ndarray:
     return np.full((4, 1), 255, dtype=np.uint8)
 
 
+def _call(written: str, **arguments: Any) -> tuple[tuple[str, ...], dict[str, Any]]:
+    return tuple(written.split()), {**arguments, "n_threads": 1}
+
+
 def calls() -> dict[str, tuple[tuple[str, ...], dict[str, Any]]]:
     """Return what each kernel writes and its arguments, all made anew."""
     out = {"out": _factor(), "scale": 1.0, "accumulate": False}
     model = {"F": _factor(), "G": _factor()}
-    bounds = {"bounds": np.array([0, 4]), "out": _factor(), "scale": 1.0}
+    dense = {"Z": np.ones((4, 4))}
+    power = {"exponent": -1.0}
+    bounds = {"bounds": np.array([0, 4])}
     gamma = {"prior_shape": 1.0, "rates": np.ones((2, 8)), "groups": np.zeros(4, np.int32)}
     shrink = {"step": 0.1, "eps": 0.1, "q": 1.0, "proximal": True, "floor": 0.0}
     weights = {**_csr(), "weights": np.ones(4)}
@@ -37,169 +43,75 @@ def calls() -> dict[str, tuple[tuple[str, ...], dict[str, Any]]]:
     ridge = {"ridge": np.ones(3)}
     tensor = {**_csr(), "indices": np.tile(_csr()["indices"], (2, 1)), "F": _factor()}
     tensor["factors"] = [_factor(), _factor()]
-    written: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
-        "sparse_pass": (("out",), {"exponent": -1.0, **_csr(), **model, **out, "asked": _bits()}),
-        "scatter_pass": (("out",), {"exponent": -1.0, **_csr(), **model, **bounds}),
-        "dense_pass": (
-            ("out",),
-            {"exponent": -1.0, "Z": np.ones((4, 4)), "mask": False, **model, **out},
+    stopped = {"tol": 1e-3, "max_sweeps": 100}
+    scaled = {"grams": np.ones((1, 8, 8)), "scales": np.ones((1, 4))}
+    swept = {"allowed": _bits(), "sweeps": 1}
+    names = "out_indptr out_indices out_values"
+    transposed = {"out_indices": np.zeros(4, np.int32), "out_values": np.ones(4)}
+
+    def factors(names: str) -> dict[str, Any]:
+        return {name: _factor() for name in names.split()}
+
+    return {
+        "sparse_pass": _call("out", **power, **_csr(), **model, **out, asked=_bits()),
+        "scatter_pass": _call(
+            "out", **power, **_csr(), **model, **bounds, out=_factor(), scale=1.0
         ),
-        "sparse_beta_loss": ((), {**_csr(), "beta": 0.5, "rest": False, **model}),
-        "dense_beta_loss": (
-            (),
-            {"Z": np.ones((4, 4)), "beta": 0.5, "rest": False, **model},
+        "dense_pass": _call("out", **power, **dense, mask=False, **model, **out),
+        "sparse_beta_loss": _call("", **_csr(), beta=0.5, rest=False, **model),
+        "dense_beta_loss": _call("", **dense, beta=0.5, rest=False, **model),
+        "panel_pass": _call("out", **power, **_csr(), **model, **bounds, **out, asked=_bits()),
+        "sparse_kl_loss": _call("", **_csr(), **model),
+        "sparse_kl_unreached": _call("", **_csr(), **model),
+        "sparse_frobenius_loss": _call("", **_csr(), weights=np.ones(4), **model),
+        "dense_kl_loss": _call("", **dense, **model),
+        "dense_kl_unreached": _call("", **dense, **model),
+        "tensor_pass": _call("out", **power, **tensor, **out),
+        "tensor_kl_loss": _call("", **tensor),
+        "tensor_kl_unreached": _call("", **tensor),
+        "tensor_frobenius_loss": _call("", **tensor, weights=np.ones(4)),
+        "dense_frobenius_loss": _call("", **dense, **model),
+        "gram": _call("out", G=_factor(), weights=np.ones(4), out=np.ones((8, 8))),
+        "cross": _call("out", **model, out=np.ones((8, 8))),
+        "column_sums": _call("out", G=_factor(), weights=np.ones(4), out=np.ones(8)),
+        "multiply": _call("out", F=_factor(), K=np.ones((8, 8)), row_scale=np.ones(4), **out),
+        "add_row": _call("out", vector=np.ones(8), row_scale=np.ones(4), **out),
+        "inner": _call("", **factors("F P")),
+        "imbalance": _call("", **factors("F P N"), moves=_bits()),
+        "update": _call("F", **factors("F P2 N2 P1 N1"), rule="mu", relaxation=0.0),
+        "extrapolate": _call("F before", **factors("F before"), step=0.5, positive=True),
+        "nnls": _call(
+            "F", K=np.eye(8), row_scale=np.ones(4), **weights, **factors("G P F"), **stopped
         ),
-        "panel_pass": (
-            ("out",),
-            {
-                "exponent": -1.0,
-                **_csr(),
-                **model,
-                "bounds": np.array([0, 4]),
-                **out,
-                "asked": _bits(),
-            },
+        "kl_rows": _call("F", **_csr(), **model, N=_factor(), **stopped),
+        "kl_descent": _call("F", **_csr(), **model, N=_factor(), **swept, with_loss=True),
+        "coordinate_descent": _call(
+            "F", **scaled, **weights, **factors("G P F"), **swept, face_steps=0
         ),
-        "sparse_kl_loss": ((), {**_csr(), **model}),
-        "sparse_kl_unreached": ((), {**_csr(), **model}),
-        "sparse_frobenius_loss": ((), {**_csr(), "weights": np.ones(4), **model}),
-        "dense_kl_loss": ((), {"Z": np.ones((4, 4)), **model}),
-        "dense_kl_unreached": ((), {"Z": np.ones((4, 4)), **model}),
-        "tensor_pass": (("out",), {"exponent": -1.0, **tensor, **out}),
-        "tensor_kl_loss": ((), {**tensor}),
-        "tensor_kl_unreached": ((), {**tensor}),
-        "tensor_frobenius_loss": ((), {**tensor, "weights": np.ones(4)}),
-        "dense_frobenius_loss": ((), {"Z": np.ones((4, 4)), **model}),
-        "gram": (("out",), {"G": _factor(), "weights": np.ones(4), "out": np.ones((8, 8))}),
-        "cross": (("out",), {**model, "out": np.ones((8, 8))}),
-        "column_sums": (("out",), {"G": _factor(), "weights": np.ones(4), "out": np.ones(8)}),
-        "multiply": (
-            ("out",),
-            {"F": _factor(), "K": np.ones((8, 8)), "row_scale": np.ones(4), **out},
+        "residual_step": _call(
+            "residuals out", **_csr(), **model, residuals=np.ones(4), out=_factor()
         ),
-        "add_row": (("out",), {"vector": np.ones(8), "row_scale": np.ones(4), **out}),
-        "inner": ((), {"F": _factor(), "P": _factor()}),
-        "imbalance": ((), {**{name: _factor() for name in ("F", "P", "N")}, "moves": _bits()}),
-        "update": (
-            ("F",),
-            {
-                **{name: _factor() for name in ("F", "P2", "N2", "P1", "N1")},
-                "rule": "mu",
-                "relaxation": 0.0,
-            },
+        "mapped_residuals": _call("out", **_csr(), **model, scale=1.0, **shrink, out=np.ones(4)),
+        "mapped_product": _call("out", **model, H=_factor(), **shrink, out=_factor()),
+        "ridge_rows": _call("F", **_csr(), **model, **ridge),
+        "conjugate_rows": _call("F", **_csr(), **model, gram=np.eye(8), ridges=np.ones(4), steps=2),
+        "structured_rows": _call(
+            "X F", **_csr(), **model, **ridge, alpha=1.0, eps=0.1, q=1.0, X=np.ones((4, 4))
         ),
-        "extrapolate": (
-            ("F", "before"),
-            {"F": _factor(), "before": _factor(), "step": 0.5, "positive": True},
+        "tall_qr": _call("A R", A=np.eye(8), columns=8, R=np.ones((8, 8))),
+        "gamma_update": _call("F E", **factors("F P E"), **gamma, rank=8, logs=True),
+        "gamma_bound": _call("", E=_factor(), **gamma, rank=8),
+        "group_sums": _call("out", E=_factor(), groups=gamma["groups"], out=np.ones((2, 8))),
+        "inspect_csr": _call(
+            "", indptr=_csr()["indptr"], indices=np.zeros(4, np.int32), n_columns=4
         ),
-        "nnls": (
-            ("F",),
-            {
-                "K": np.eye(8),
-                "row_scale": np.ones(4),
-                **weights,
-                "G": _factor(),
-                "P": _factor(),
-                "F": _factor(),
-                "tol": 1e-3,
-                "max_sweeps": 100,
-            },
-        ),
-        "kl_rows": (
-            ("F",),
-            {**_csr(), **model, "N": _factor(), "tol": 1e-3, "max_sweeps": 100},
-        ),
-        "kl_descent": (
-            ("F",),
-            {
-                **_csr(),
-                **model,
-                "N": _factor(),
-                "allowed": _bits(),
-                "sweeps": 1,
-                "with_loss": True,
-            },
-        ),
-        "coordinate_descent": (
-            ("F",),
-            {
-                "grams": np.ones((1, 8, 8)),
-                "scales": np.ones((1, 4)),
-                **weights,
-                "G": _factor(),
-                "P": _factor(),
-                "F": _factor(),
-                "allowed": _bits(),
-                "sweeps": 1,
-                "face_steps": 0,
-            },
-        ),
-        "residual_step": (
-            ("residuals", "out"),
-            {**_csr(), **model, "residuals": np.ones(4), "out": _factor()},
-        ),
-        "mapped_residuals": (
-            ("out",),
-            {**_csr(), **model, "scale": 1.0, **shrink, "out": np.ones(4)},
-        ),
-        "mapped_product": (
-            ("out",),
-            {**model, "H": _factor(), **shrink, "out": _factor()},
-        ),
-        "ridge_rows": (("F",), {**_csr(), **model, **ridge}),
-        "conjugate_rows": (
-            ("F",),
-            {**_csr(), **model, "gram": np.eye(8), "ridges": np.ones(4), "steps": 2},
-        ),
-        "structured_rows": (
-            ("X", "F"),
-            {
-                **_csr(),
-                **model,
-                **ridge,
-                "alpha": 1.0,
-                "eps": 0.1,
-                "q": 1.0,
-                "X": np.ones((4, 4)),
-            },
-        ),
-        "tall_qr": (("A", "R"), {"A": np.eye(8), "columns": 8, "R": np.ones((8, 8))}),
-        "gamma_update": (
-            ("F", "E"),
-            {"F": _factor(), "P": _factor(), "E": _factor(), **gamma, "rank": 8, "logs": True},
-        ),
-        "gamma_bound": ((), {"E": _factor(), **gamma, "rank": 8}),
-        "group_sums": (
-            ("out",),
-            {"E": _factor(), "groups": gamma["groups"], "out": np.ones((2, 8))},
-        ),
-        "inspect_csr": ((), {"indptr": _csr()["indptr"], "indices": np.zeros(4, np.int32)}),
-        "sparse_fingerprint": ((), {**_csr(), "first_row": 0}),
-        "dense_fingerprint": ((), {"Z": np.ones((4, 4)), "first_row": 0}),
-        "transpose": (
-            ("out_indptr", "out_indices", "out_values"),
-            {
-                **_csr(),
-                "out_indptr": np.zeros(5, np.int64),
-                "out_indices": np.zeros(4, np.int32),
-                "out_values": np.ones(4),
-            },
-        ),
-        "transpose_panels": (
-            ("out_indptr", "out_indices", "out_values"),
-            {
-                **_csr(),
-                "panel_rows": 2,
-                "out_indptr": np.zeros(9, np.int64),
-                "out_indices": np.zeros(4, np.int32),
-                "out_values": np.ones(4),
-            },
+        "sparse_fingerprint": _call("", **_csr(), first_row=0),
+        "dense_fingerprint": _call("", **dense, first_row=0),
+        "transpose": _call(names, **_csr(), out_indptr=np.zeros(5, np.int64), **transposed),
+        "transpose_panels": _call(
+            names, **_csr(), panel_rows=2, out_indptr=np.zeros(9, np.int64), **transposed
         ),
     }
-    written["inspect_csr"][1]["n_columns"] = 4
-    for _, arguments in written.values():
-        arguments["n_threads"] = 1
-    return written
 
 
 def arrays(name: str) -> list[str]:

@@ -1,7 +1,5 @@
 """Arrays that a kernel must refuse, and the module's description of itself."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from helpers.each import each

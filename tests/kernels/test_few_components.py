@@ -1,7 +1,5 @@
 """Rows of factors with few components, which take passes and products of their own."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp

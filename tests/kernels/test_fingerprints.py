@@ -1,7 +1,5 @@
 """Fingerprints of matrices, and how far what pulls at a factor is apart."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Coordinate descent on rows with the Kullback-Leibler loss."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from helpers.each import each

@@ -62,10 +62,7 @@ def test_rows_of_any_length_equal_the_reference(kernels, reference, rank, dtype,
     problem.allowed = np.random.default_rng(1).random(problem.F.shape) < 0.8
     tolerance = 2e-3 if dtype == np.float32 else 1e-10
     np.testing.assert_allclose(
-        problem.run(kernels, sweeps),
-        problem.run(reference, sweeps),
-        rtol=tolerance,
-        atol=tolerance,
+        problem.run(kernels, sweeps), problem.run(reference, sweeps), rtol=tolerance, atol=tolerance
     )
 
 

@@ -1,7 +1,5 @@
 """float32 sums over long rows keep their digits."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Kernels in threads with small stacks and in daemon threads, forked or interrupted by handlers."""
 
-from __future__ import annotations
-
 import sys
 
 import pytest

@@ -1,7 +1,5 @@
 """The convex problems by rows: against SciPy and against the optimality conditions."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.optimize

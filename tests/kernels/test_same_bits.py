@@ -1,7 +1,5 @@
 """Results do not depend on where arrays lie in memory."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from helpers.each import each

@@ -1,7 +1,5 @@
 """The passes over unfolded tensors agree with the NumPy reference and with explicit products."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from helpers.each import each

@@ -1,7 +1,5 @@
 """Matrices of so many entries that the measures read them in several blocks."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp

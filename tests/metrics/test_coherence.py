@@ -5,15 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from brute_force import (
-    SEEDS,
-    N,
-    brute_c_v,
-    brute_coherence,
-    brute_windows,
-    counts,
-    sparse_forms,
-)
+from brute_force import SEEDS, N, brute_c_v, brute_coherence, brute_windows, counts, sparse_forms
 from hypothesis import given, settings
 
 from ssnmf_fast import metrics

@@ -17,6 +17,7 @@ from brute_force import (
     topic_matrix,
 )
 from helpers.each import each
+from helpers.refused import refused
 
 import ssnmf_fast as sf
 from ssnmf_fast import metrics
@@ -73,8 +74,7 @@ def changed(value: float) -> np.ndarray:
     ],
 )
 def test_errors_of_representations(call, S, labels, error, message) -> None:
-    with pytest.raises(error, match=message):
-        call(S, labels)
+    refused(message, call, S, labels, error=error)
 
 
 @each(
@@ -110,104 +110,92 @@ def test_errors_of_representations(call, S, labels, error, message) -> None:
         (lambda m: m.inter_label_sparsity(GOOD, [1] * 4), ValueError, "one class only, 1"),
         (lambda m: m.inter_label_sparsity(GOOD, np.eye(4)), ValueError, "labels must have one"),
         (lambda m: m.inter_label_sparsity(GOOD, sp.eye_array(4)), TypeError, "a sparse matrix"),
-        (lambda m: m.topic_coherence(GOOD), TypeError, "one of components"),
-        (lambda m: m.topic_coherence(GOOD, GOOD, terms=[[0, 1]]), TypeError, "one of components"),
+    ],
+)
+def test_errors(call, error, message) -> None:
+    refused(message, call, metrics, error=error)
+
+
+@each(
+    ("given", "error", "message"),
+    [
+        ({"X": GOOD}, TypeError, "one of components"),
+        ({"X": GOOD, "components": GOOD, "terms": [[0, 1]]}, TypeError, "one of components"),
         (
-            lambda m: m.topic_coherence(GOOD, np.ones((2, 3))),
+            {"X": GOOD, "components": np.ones((2, 3))},
             ValueError,
             r"components has shape \(2, 3\); expected \(2, 2\)",
         ),
         (
-            lambda m: m.topic_coherence(GOOD, [[1.0, 1.0], [1.0, 0.0]]),
+            {"X": GOOD, "components": [[1.0, 1.0], [1.0, 0.0]]},
             ValueError,
             r"components\[1\] has 1 terms",
         ),
-        (lambda m: m.topic_coherence(GOOD, GOOD, n_terms=1), ValueError, "n_terms must be at"),
-        (lambda m: m.topic_coherence(GOOD, terms=[]), ValueError, "terms holds no topic"),
-        (lambda m: m.topic_coherence(GOOD, terms=[0, 1]), TypeError, r"give \[terms\]"),
-        (lambda m: m.topic_coherence(GOOD, terms=[[0]]), ValueError, r"terms\[0\] is \[0\]"),
-        (lambda m: m.topic_coherence(GOOD, terms=[[1, 1]]), ValueError, "different terms"),
-        (lambda m: m.topic_coherence(GOOD, terms=[[0, 2]]), ValueError, "must be at most 1; got 2"),
+        ({"X": GOOD, "components": GOOD, "n_terms": 1}, ValueError, "n_terms must be at"),
+        ({"X": GOOD, "terms": []}, ValueError, "terms holds no topic"),
+        ({"X": GOOD, "terms": [0, 1]}, TypeError, r"give \[terms\]"),
+        ({"X": GOOD, "terms": [[0]]}, ValueError, r"terms\[0\] is \[0\]"),
+        ({"X": GOOD, "terms": [[1, 1]]}, ValueError, "different terms"),
+        ({"X": GOOD, "terms": [[0, 2]]}, ValueError, "must be at most 1; got 2"),
+        ({"X": GOOD, "terms": [[0, 1], [0.5, 1]]}, TypeError, "must be an integer"),
+        ({"X": GOOD, "terms": "ab"}, TypeError, "got str"),
+        ({"X": -GOOD, "terms": [[0, 1]]}, ValueError, r"X\[0, 1\] = -1"),
         (
-            lambda m: m.topic_coherence(GOOD, terms=[[0, 1], [0.5, 1]]),
-            TypeError,
-            "must be an integer",
-        ),
-        (lambda m: m.topic_coherence(GOOD, terms="ab"), TypeError, "got str"),
-        (lambda m: m.topic_coherence(-GOOD, terms=[[0, 1]]), ValueError, r"X\[0, 1\] = -1"),
-        (
-            lambda m: m.topic_coherence(GOOD, terms=[[0, 1]], measure="c_w"),
+            {"X": GOOD, "terms": [[0, 1]], "measure": "c_w"},
             ValueError,
             "measure must be one of 'npmi', 'umass', 'c_v'",
         ),
         (
-            lambda m: m.topic_coherence([[0, 1], [0, 1]], terms=[[0, 1]], measure="umass"),
+            {"X": [[0, 1], [0, 1]], "terms": [[0, 1]], "measure": "umass"},
             ValueError,
             "term 0 of topic 0 occurs in no document",
         ),
-        (lambda m: m.topic_coherence(terms=[["a", "b"]]), TypeError, "expected one of X"),
+        ({"terms": [["a", "b"]]}, TypeError, "expected one of X"),
+        ({"X": GOOD, "texts": [["a"]], "terms": [["a", "b"]]}, TypeError, "expected one of X"),
+        ({"texts": [["a"]], "components": GOOD}, TypeError, "feature_names"),
+        ({"X": GOOD, "components": GOOD, "feature_names": ["a", "b"]}, TypeError, "feature_names"),
         (
-            lambda m: m.topic_coherence(GOOD, texts=[["a"]], terms=[["a", "b"]]),
-            TypeError,
-            "expected one of X",
-        ),
-        (lambda m: m.topic_coherence(texts=[["a"]], components=GOOD), TypeError, "feature_names"),
-        (
-            lambda m: m.topic_coherence(GOOD, GOOD, feature_names=["a", "b"]),
-            TypeError,
-            "feature_names",
-        ),
-        (
-            lambda m: m.topic_coherence(texts=[["a"]], components=GOOD, feature_names={"a": 1}),
+            {"texts": [["a"]], "components": GOOD, "feature_names": {"a": 1}},
             TypeError,
             r"feature_names must be a sequence of names; got dict",
         ),
         (
-            lambda m: m.topic_coherence(texts=[["a"]], components=GOOD, feature_names=["a"]),
+            {"texts": [["a"]], "components": GOOD, "feature_names": ["a"]},
             ValueError,
             "feature_names holds 1 names; expected one for each of the 2",
         ),
-        (lambda m: m.topic_coherence(texts="a b", terms=[["a", "b"]]), TypeError, "got str"),
+        ({"texts": "a b", "terms": [["a", "b"]]}, TypeError, "got str"),
         (
-            lambda m: m.topic_coherence(texts=[["a"], "a b"], terms=[["a", "b"]]),
+            {"texts": [["a"], "a b"], "terms": [["a", "b"]]},
             TypeError,
             r"texts\[1\] is a str.*build_analyzer",
         ),
         (
-            lambda m: m.topic_coherence(texts=[3], terms=[["a", "b"]]),
+            {"texts": [3], "terms": [["a", "b"]]},
             TypeError,
             r"texts\[0\] must be a sequence of tokens; got 3",
         ),
+        ({"texts": [], "terms": [["a", "b"]]}, ValueError, "texts holds no document"),
         (
-            lambda m: m.topic_coherence(texts=[], terms=[["a", "b"]]),
-            ValueError,
-            "texts holds no document",
-        ),
-        (
-            lambda m: m.topic_coherence(texts=[["a"]], terms=[["a", "b"]], window=0),
+            {"texts": [["a"]], "terms": [["a", "b"]], "window": 0},
             ValueError,
             "window must be at least 1",
         ),
         (
-            lambda m: m.topic_coherence(texts=[["a"]], terms=[["a", 1]]),
+            {"texts": [["a"]], "terms": [["a", 1]]},
             TypeError,
             r"every entry of terms\[0\] must be a word",
         ),
+        ({"texts": [["a"]], "terms": ["a", "b"]}, TypeError, r"give \[terms\]"),
         (
-            lambda m: m.topic_coherence(texts=[["a"]], terms=["a", "b"]),
-            TypeError,
-            r"give \[terms\]",
-        ),
-        (
-            lambda m: m.topic_coherence(texts=[["a"]], terms=[["b", "a"]], measure="umass"),
+            {"texts": [["a"]], "terms": [["b", "a"]], "measure": "umass"},
             ValueError,
             "term 'b' of topic 0 occurs in no document",
         ),
     ],
 )
-def test_errors(call, error, message) -> None:
-    with pytest.raises(error, match=message):
-        call(metrics)
+def test_errors_of_coherence(given, error, message) -> None:
+    refused(message, metrics.topic_coherence, error=error, **given)
 
 
 def test_inputs_are_not_modified() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from helpers.refused import refused
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -143,5 +144,4 @@ def test_what_is_no_pair_of_models() -> None:
         ((-weights, factors), ValueError, "weights of B"),
         ([factors[0], np.full((5, 3), np.nan), factors[2]], ValueError, r"B\[1\] contains NaN"),
     ]:
-        with pytest.raises(error, match=message):
-            factor_match_score((weights, factors), wrong)
+        refused(message, factor_match_score, (weights, factors), wrong, error=error)

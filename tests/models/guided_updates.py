@@ -1,7 +1,5 @@
 """The papers' updates of NMF-alpha, CNMF and TS-NMF in plain NumPy, as they are printed."""
 
-from __future__ import annotations
-
 import numpy as np
 from problems import divergence
 

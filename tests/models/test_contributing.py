@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from helpers.each import each
+from helpers.refused import refused
 from problems import data, filled, weighted
 
 import ssnmf_fast as sf
@@ -60,17 +61,11 @@ def elastic_value(X, W, S, A):
 def test_a_new_loss_fits_in_every_storage_and_with_all_weights(storage, form, solver):
     rng = np.random.default_rng(0)
     X, W, dense_W = weighted(rng, data(rng, (30, 20), np.float64, storage), form)
-    fit = sf.factorize(
-        X,
+    Y, options = (
         np.eye(3)[np.arange(30) % 3],
-        n_components=4,
-        loss="elastic",
-        supervision_weight=0,
-        X_weights=W,
-        solver=solver,
-        random_state=0,
-        tol=0,
+        {"supervision_weight": 0, "random_state": 0, "tol": 0},
     )
+    fit = sf.factorize(X, Y, n_components=4, loss="elastic", X_weights=W, solver=solver, **options)
     values = [value for _, value in fit.objective]
     assert values[-1] == pytest.approx(elastic_value(filled(X), dense_W, fit.S, fit.A), rel=1e-9)
     assert max(np.diff(values)) <= 1e-9 * values[0]
@@ -139,8 +134,7 @@ def test_a_new_loss_serves_new_samples_batches_and_estimators():
     assert online.objective_[-1][1] < online.objective_[0][1]
     with pytest.raises(ValueError, match="'elastic' does not support samples with a common"):
         sf.papers.ConstrainedNMF(loss="elastic").fit(S @ A, np.arange(40) % 2)
-    with pytest.raises(ValueError, match=r"must be one of .*'elastic'"):
-        sf.factorize(S @ A, n_components=2, loss="plastic")
+    refused(r"must be one of .*'elastic'", sf.factorize, S @ A, n_components=2, loss="plastic")
 
 
 def graph_model(rng, loss):
@@ -158,15 +152,8 @@ def graph_model(rng, loss):
 def test_a_new_model_is_a_list_of_relations(loss, solver):
     model = graph_model(np.random.default_rng(2), loss)
     seen = []
-    fit = extend.fit(
-        model,
-        n_components=4,
-        solver=solver,
-        random_state=0,
-        tol=0,
-        max_iter=500,
-        callback=lambda state: seen.append(state.terms.shape),
-    )
+    options = {"n_components": 4, "solver": solver, "random_state": 0, "tol": 0, "max_iter": 500}
+    fit = extend.fit(model, callback=lambda state: seen.append(state.terms.shape), **options)
     assert {name: F.shape for name, F in fit.factors.items()} == {
         "documents": (50, 4),
         "terms": (30, 4),
@@ -183,11 +170,7 @@ def test_a_model_of_one_relation_is_factorize():
     X, S, A = rng.random((20, 12)), rng.random((20, 3)), rng.random((3, 12))
     there = sf.factorize(X, n_components=3, init=(S, A), max_iter=20, tol=0)
     here = extend.fit(
-        [extend.relation("S", "A", X)],
-        n_components=3,
-        init={"S": S, "A": A.T},
-        max_iter=20,
-        tol=0,
+        [extend.relation("S", "A", X)], n_components=3, init={"S": S, "A": A.T}, max_iter=20, tol=0
     )
     np.testing.assert_array_equal(here.factors["S"], there.S)
     np.testing.assert_array_equal(here.factors["A"].T, there.A)
@@ -264,8 +247,7 @@ def test_a_loss_object_is_known_to_receipts_and_files(tmp_path):
 )
 def test_what_a_model_does_not_have_is_refused(given, message):
     relation = extend.relation("S", "A", np.ones((4, 3)), coefficient=given.pop("coefficient", 1))
-    with pytest.raises((TypeError, ValueError), match=message):
-        extend.fit([relation], n_components=2, **given)
+    refused(message, extend.fit, [relation], n_components=2, error=(TypeError, ValueError), **given)
 
 
 class Unfolded(extend.Term):
@@ -292,14 +274,8 @@ def test_a_relation_of_three_factors_is_a_tensor(loss, solver):
     first = UNFOLDINGS[0]
     parts = {field.name: getattr(first, field.name) for field in fields(first) if field.init}
     tensor = Unfolded(**parts)
-    fit = extend.fit(
-        [extend.Relation(("a", "b", "c"), tensor)],
-        n_components=2,
-        solver=solver,
-        random_state=0,
-        tol=0,
-        max_iter=2000,
-    )
+    options = {"n_components": 2, "random_state": 0, "tol": 0, "max_iter": 2000}
+    fit = extend.fit([extend.Relation(("a", "b", "c"), tensor)], solver=solver, **options)
     values = [value for _, value in fit.objective]
     assert max(np.diff(values)) <= 1e-9 * values[0]
     found = np.einsum("ir,jr,kr->ijk", *fit.factors.values())

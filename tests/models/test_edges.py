@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from helpers.each import each
+from helpers.refused import refused
 
 import ssnmf_fast as sf
 from ssnmf_fast import extend
@@ -35,8 +36,7 @@ def test_one_class() -> None:
 def test_weights_of_a_score(weight: Any) -> None:
     X, y = np.random.default_rng(0).random((10, 4)), np.arange(10) % 2
     model = sf.papers.ConstrainedNMF(n_components=2, random_state=0).fit(X, y)
-    with pytest.raises((ValueError, TypeError), match="sample_weight"):
-        model.score(X, y, sample_weight=weight)
+    refused("sample_weight", model.score, X, y, sample_weight=weight, error=(ValueError, TypeError))
 
 
 def test_labels_of_bytes() -> None:
@@ -44,8 +44,7 @@ def test_labels_of_bytes() -> None:
     with pytest.raises(TypeError, match=r"y holds bytes; .* Give y\.astype\(str\)"):
         sf.papers.ConstrainedNMF(n_components=2).fit(X, y)
     model = sf.papers.ConstrainedNMF(n_components=2, random_state=0).fit(X, np.arange(10) % 2)
-    with pytest.raises(TypeError, match="y holds bytes"):
-        model.score(X, y)
+    refused("y holds bytes", model.score, X, y, error=TypeError)
 
 
 class Own(extend.Loss):
@@ -64,24 +63,21 @@ class Own(extend.Loss):
 
 @pytest.mark.parametrize("loss", [None, "frobenius", Own])
 def test_losses_that_are_none(loss: Any) -> None:
-    with pytest.raises(TypeError, match=r"an instance of extend\.Loss"):
-        extend.register_loss(loss)
+    refused(r"an instance of extend\.Loss", extend.register_loss, loss, error=TypeError)
 
 
 @pytest.mark.parametrize("name", [None, 3, ""])
 def test_names_of_losses(name: Any) -> None:
     loss = Own()
     loss.name = name
-    with pytest.raises(TypeError, match="the name of a loss must be text"):
-        extend.register_loss(loss)
+    refused("the name of a loss must be text", extend.register_loss, loss, error=TypeError)
 
 
 @pytest.mark.parametrize("name", ["frobenius", "kullback-leibler", "itakura-saito"])
 def test_losses_of_the_package_stay(name: str) -> None:
     loss = Own()
     loss.name = name
-    with pytest.raises(ValueError, match="is a loss of ssnmf_fast"):
-        extend.register_loss(loss)
+    refused("is a loss of ssnmf_fast", extend.register_loss, loss)
     assert sf.extend.objective([[1, 2]], [[1]], [[1, 2]]) == 0
 
 
@@ -95,8 +91,7 @@ def test_values_of_losses(result: Any) -> None:
 
 @pytest.mark.parametrize("relations", [[], [None]])
 def test_no_relations(relations: Any) -> None:
-    with pytest.raises(ValueError, match="relations must be a sequence of at least one"):
-        extend.fit(relations, n_components=1)
+    refused("relations must be a sequence of at least one", extend.fit, relations, n_components=1)
 
 
 @pytest.mark.parametrize(
@@ -111,8 +106,7 @@ def test_no_relations(relations: Any) -> None:
 def test_observers_of_a_fit(call: Any) -> None:
     with pytest.raises(TypeError, match="callback must be a function of a state, or None; got 3"):
         call(callback=3)
-    with pytest.raises(TypeError, match="verbose must be 0 or 1; got 'x'"):
-        call(verbose="x")
+    refused("verbose must be 0 or 1; got 'x'", call, verbose="x", error=TypeError)
 
 
 def test_a_score_beyond_numbers_is_refused() -> None:
@@ -153,8 +147,9 @@ def test_what_no_entry_determines_is_zero(form: str, loss: Any, solver: Any) -> 
         assert fit.S[~np.isin(np.arange(20), [3, 7])].any(axis=1).all()
     smooth = {"S": [sf.penalties.Temporal(1.0), sf.penalties.L2(1e-3)], "A": sf.penalties.L2(1e-3)}
     assert sf.factorize(Z, **options, penalties=smooth, random_state=1).S[3].any()
-    cube = np.where(seen, X, np.nan).reshape(5, 4, 8)
-    assert not sf.factorize_tensor(cube, n_components=2, loss=loss).factors[2][5].any()
+    if (form, solver) == ("nan", "auto"):
+        cube = Z.reshape(5, 4, 8)
+        assert not sf.factorize_tensor(cube, n_components=2, loss=loss).factors[2][5].any()
     if (loss, solver) == ("frobenius", "auto"):
         given: Any = {"X_weights": weights, "loss": loss, "covariates": np.full((20, 1), 0.01)}
         np.testing.assert_array_equal(sf.represent(Z, X[:3], tol=0.1, **given)[7], [0, 0, 0.01])
@@ -185,5 +180,4 @@ HOLES, Y = np.full((12, 6), np.nan), np.arange(12) % 2
     ],
 )
 def test_data_without_an_observed_entry_are_refused(name: str, call: Any) -> None:
-    with pytest.raises(ValueError, match=f"{re.escape(name)} has no observed entry"):
-        call()
+    refused(f"{re.escape(name)} has no observed entry", call)

@@ -1,7 +1,5 @@
 """NMF-alpha, CNMF and TS-NMF: the papers' updates, monotone objectives, the same in any storage."""
 
-from __future__ import annotations
-
 import functools
 from types import SimpleNamespace
 
@@ -149,15 +147,8 @@ def test_ts_nmf_has_the_updates_of_the_paper(kind):
     T = (np.random.default_rng(0).random(S.shape) < 0.5) * 1.0
     T[np.arange(40), np.arange(40) % 4] = 1
     E = np.where(np.arange(40) < 10, 4.0, 1.0)
-    fit = sf.factorize(
-        kind(X),
-        n_components=4,
-        init=(S, A),
-        X_weights=sf.weights.outer(rows=E),
-        S_support=T,
-        max_iter=20,
-        **UPDATES,
-    )
+    options = {"n_components": 4, "init": (S, A), "X_weights": sf.weights.outer(rows=E)}
+    fit = sf.factorize(kind(X), S_support=T, max_iter=20, **options, **UPDATES)
     expected = topic_supervised(X, T, E, S, A, 20)
     np.testing.assert_allclose(fit.S, expected[0], rtol=1e-8)
     np.testing.assert_allclose(fit.A, expected[1], rtol=1e-8, atol=1e-300)

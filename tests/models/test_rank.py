@@ -1,13 +1,12 @@
 """Ranks that the memory of the machine or the data have no use for."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from helpers.each import each
+from helpers.refused import refused
 
 import ssnmf_fast as sf
 
@@ -38,8 +37,7 @@ def test_what_no_memory_holds_is_refused(call):
     message = rf"n_components={MANY} needs at least [\d.]+ GiB of memory for X of shape \(\d+, \d+"
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "n_components=.* is more than")
-        with pytest.raises(ValueError, match=message):
-            call()
+        refused(message, call)
 
 
 def test_available_memory(monkeypatch):
@@ -102,8 +100,7 @@ def test_a_cache_of_files_is_available_memory(monkeypatch, limit, used, stat, ca
     settings = {"n_components": 1000, "max_iter": 0, "n_threads": 1}  # 8 MiB
     assert sf.factorize(np.ones((2, 3)), np.ones((2, 1)), **settings).S.shape == (2, 1000)
     del texts[f"/sys/fs/cgroup/{stat}"]
-    with pytest.raises(ValueError, match=r"0\.0 GiB are available"):
-        sf.factorize(np.ones((2, 3)), np.ones((2, 1)), **settings)
+    refused(r"0\.0 GiB are available", sf.factorize, np.ones((2, 3)), np.ones((2, 1)), **settings)
 
 
 def test_starts_run_side_by_side_if_there_is_memory_for_them(monkeypatch):
@@ -127,5 +124,4 @@ def test_starts_run_side_by_side_if_there_is_memory_for_them(monkeypatch):
         call()
     monkeypatch.setattr("ssnmf_fast._data.border.available_memory", lambda: 5_000_000)
     for call in calls:
-        with pytest.raises(AssertionError, match="two fits"):
-            call()
+        refused("two fits", call, error=AssertionError)

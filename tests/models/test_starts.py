@@ -1,7 +1,5 @@
 """Several starts: the best is kept, and each is the fit of its seed, whoever fits beside it."""
 
-from __future__ import annotations
-
 import threading
 import time
 
@@ -9,6 +7,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from helpers.each import each
+from helpers.refused import refused
 
 import ssnmf_fast as sf
 
@@ -115,10 +114,7 @@ def test_estimators(model, value):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        (
-            {"init": (DENSE[:, :3], DENSE[:3])},
-            "needs different starts, but init holds",
-        ),
+        ({"init": (DENSE[:, :3], DENSE[:3])}, "needs different starts, but init holds"),
         ({"init": "nndsvda"}, "needs different starts, but init is 'nndsvda'"),
         ({"callback": print}, "callback is not supported with n_starts"),
         ({"n_starts": 0}, "n_starts must be at least 1"),
@@ -127,8 +123,7 @@ def test_estimators(model, value):
     ],
 )
 def test_bad_arguments(changes, message):
-    with pytest.raises(ValueError, match=message):
-        sf.factorize(DENSE, **{"n_components": 3, "n_starts": 2} | changes)
+    refused(message, sf.factorize, DENSE, **{"n_components": 3, "n_starts": 2} | changes)
 
 
 QUICK = {"n_splits": 1, "n_starts": 1, "random_state": 0}
@@ -199,8 +194,7 @@ def test_threads_are_shared_out(given, fits, jobs, threads):
 
 
 def test_there_is_a_job():
-    with pytest.raises(ValueError, match="n_jobs must be at least 1"):
-        sf.choose_rank(DENSE, [2], n_jobs=0, n_threads=2)
+    refused("n_jobs must be at least 1", sf.choose_rank, DENSE, [2], n_jobs=0, n_threads=2)
 
 
 OBSERVED = RNG.random((24, 10)) < 0.6

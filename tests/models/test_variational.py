@@ -66,9 +66,6 @@ def every_bound(X, groups, **parameters):
     return fit, -np.array([value for _, value in fit.objective])
 
 
-# --------------------------------------------------------------------- Table A3, one factor at once
-
-
 def shape_with(difference):
     """The a at which log a - psi(a) is `difference`."""
     return scipy.optimize.brentq(lambda a: np.log(a) - psi(a) - difference, 1e-3, 1e6, xtol=1e-14)
@@ -125,9 +122,6 @@ def test_updates_are_those_of_table_a3_in_turn(supervised, burn_in):
     np.testing.assert_allclose(fit.A, E_A, rtol=1e-8)
     assert fit.hyperparameters["A_shape"] == pytest.approx(a_A, rel=1e-8)
     assert fit.hyperparameters["A_mean"] == pytest.approx(a_A * b_A, rel=1e-8)
-
-
-# ------------------------------------------------------------------------------------- the bound
 
 
 def gamma_part(E, rate, prior_shape, prior_rate, log_prior_rate=None):
@@ -316,9 +310,6 @@ def test_no_stop_before_the_end_of_burn_in():
     fit = fit_variational(X, None, **UNSUPERVISED | {"burn_in": 35, "tol": 1e3, "max_iter": 200})
     assert fit.n_iter == 50
     assert fit.converged
-
-
-# ------------------------------------------------------------------------------------- arrays
 
 
 @pytest.mark.parametrize("supervised", [False, True])

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers.refused import refused
 
 from ssnmf_fast import plotting
 
@@ -60,5 +61,4 @@ class TestSingularValues:
         ],
     )
     def test_errors_in_arguments(self, values: object, rank: int | None, message: str) -> None:
-        with pytest.raises(ValueError, match=message):
-            plotting.singular_values(values, rank=rank)
+        refused(message, plotting.singular_values, values, rank=rank)

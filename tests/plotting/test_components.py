@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from helpers.each import each
+from helpers.refused import refused
 
 import ssnmf_fast as sf
 from ssnmf_fast import plotting
@@ -128,5 +129,4 @@ def test_small_and_empty_components() -> None:
 def test_bad_arguments(
     model: Any, changes: dict[str, Any], error: type[Exception], message: str
 ) -> None:
-    with pytest.raises(error, match=message):
-        plotting.tensor_components(**{"result": model} | changes)
+    refused(message, plotting.tensor_components, error=error, **{"result": model} | changes)

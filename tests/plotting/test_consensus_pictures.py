@@ -1,9 +1,8 @@
 """Pictures of what many starts agree on."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
+from helpers.refused import refused
 
 import ssnmf_fast as sf
 from ssnmf_fast import plotting
@@ -58,9 +57,7 @@ def test_stability_stands_against_the_rank(found):
 
 def test_other_things_are_refused(found):
     for draw in (plotting.clustergram, plotting.consensus_matrix, plotting.stability_by_rank):
-        with pytest.raises(TypeError, match="must be a Consensus"):
-            draw(3)
+        refused("must be a Consensus", draw, 3, error=TypeError)
     with pytest.raises(TypeError, match="consensuses must be a Consensus"):
         plotting.stability_by_rank([found[0], None])
-    with pytest.raises(ValueError, match="consensuses is empty"):
-        plotting.stability_by_rank([])
+    refused("consensuses is empty", plotting.stability_by_rank, [])

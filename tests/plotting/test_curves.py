@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from helpers.refused import refused
 
 import ssnmf_fast as sf
 from ssnmf_fast import plotting
@@ -71,11 +72,8 @@ class TestObjectiveCurve:
 
     def test_errors(self) -> None:
         for empty in ({}, [], {"a": []}):
-            with pytest.raises(ValueError, match="nothing to draw"):
-                plotting.objective_curve(empty)
-        with pytest.raises(TypeError, match="fits must be a Factorization"):
-            plotting.objective_curve(3)
+            refused("nothing to draw", plotting.objective_curve, empty)
+        refused("fits must be a Factorization", plotting.objective_curve, 3, error=TypeError)
         with pytest.raises(ValueError, match=r"objective contains NaN at \[1, 1\]"):
             plotting.objective_curve([(0, 1.0), (1, np.nan)])
-        with pytest.raises(ValueError, match=r"expected \(k, 2\)"):
-            plotting.objective_curve([1.0, 2.0])
+        refused(r"expected \(k, 2\)", plotting.objective_curve, [1.0, 2.0])

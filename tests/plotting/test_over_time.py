@@ -11,6 +11,7 @@ import ssnmf_fast as sf
 from ssnmf_fast import plotting
 
 pytest.importorskip("matplotlib")
+from helpers.refused import refused
 from matplotlib.dates import date2num
 
 PREVALENCE = np.array([[0.0, 2.0, 1.0], [0.0, 4.0, 1.0], [0.0, 0.0, 0.0], [3.0, 1.0, 1.0]])
@@ -91,10 +92,7 @@ def test_long_names_and_many_slices(model: Any) -> None:
 
 def test_errors(model: Any) -> None:
     for wrong in ({"kind": "bars"}, {"share": "topic"}, {"topics": [3]}, {"topics": []}):
-        with pytest.raises(ValueError, match=next(iter(wrong))):
-            plotting.topics_over_time(model, **wrong)
-    with pytest.raises(ValueError, match="feature_names holds 1 names"):
-        plotting.topics_over_time(model, ["a"])
+        refused(next(iter(wrong)), plotting.topics_over_time, model, **wrong)
+    refused("feature_names holds 1 names", plotting.topics_over_time, model, ["a"])
     for other in (sf.DynamicTopics(2), np.eye(2), sf.NMF(n_components=1).fit(np.ones((2, 2)))):
-        with pytest.raises(TypeError, match="must be a fitted DynamicTopics"):
-            plotting.topics_over_time(other)
+        refused("must be a fitted DynamicTopics", plotting.topics_over_time, other, error=TypeError)

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from helpers.absent_packages import hide
 from helpers.each import each
+from helpers.refused import refused
 from helpers.topic_tables import Topics, make_topics
 from sklearn import decomposition
 
@@ -169,8 +170,7 @@ class TestClassMap:
         for given, wanted in ((None, 0.6), (0.9, 0.9)):
             drawn = plotting.class_map([[1.0, 1.0]], darkest=given)
             assert drawn.axes[0].collections[0].norm.vmax == wanted
-        with pytest.raises(ValueError, match="darkest must be above 0 and at most 1; got 0"):
-            plotting.class_map(B, darkest=0)
+        refused("darkest must be above 0 and at most 1; got 0", plotting.class_map, B, darkest=0)
 
     def test_of_data(self) -> None:
         """B that is 0 or 1 everywhere does not hide that a topic occurs in all classes."""
@@ -203,12 +203,9 @@ class TestClassMap:
         indicators = np.eye(3)[np.arange(9) % 3]
         drawn = plotting.class_map(model, ["p", "q", "r"], X=X, y=indicators)
         assert texts(drawn.axes[0].get_xticklabels()) == ["p", "q", "r"]
-        with pytest.raises(ValueError, match="NMF has no matrix of topics over classes"):
-            plotting.class_map(model)
-        with pytest.raises(ValueError, match="X needs y"):
-            plotting.class_map(model, X=X)
-        with pytest.raises(ValueError, match="y has 2 rows and S has 9"):
-            plotting.class_map(model, X=X, y=["a", "b"])
+        refused("NMF has no matrix of topics over classes", plotting.class_map, model)
+        refused("X needs y", plotting.class_map, model, X=X)
+        refused("y has 2 rows and S has 9", plotting.class_map, model, X=X, y=["a", "b"])
         with pytest.raises(TypeError, match="model must be a fitted estimator"):
             plotting.class_map(B, X=X, y=labels)
 
@@ -299,8 +296,7 @@ class TestRepresentationMap:
         np.testing.assert_allclose(cells(drawn), np.eye(3))
 
     def test_several_labels_are_refused(self) -> None:
-        with pytest.raises(ValueError, match="use label_map"):
-            plotting.representation_map(S, np.ones((4, 2)))
+        refused("use label_map", plotting.representation_map, S, np.ones((4, 2)))
 
 
 class TestTermBars:
@@ -356,17 +352,11 @@ class TestTermBars:
             (Topics([]), {}, ValueError, "topics is empty"),
             (topics(), {"n_terms": 0}, ValueError, "n_terms must be at least 1"),
             (topics(), {"columns": 0}, ValueError, "columns must be at least 1"),
-            (
-                make_topics(np.array([[np.nan]])),
-                {},
-                ValueError,
-                "weights of topic 0",
-            ),
+            (make_topics(np.array([[np.nan]])), {}, ValueError, "weights of topic 0"),
         ],
     )
     def test_errors(self, given: Any, more: dict, error: type, message: str) -> None:
-        with pytest.raises(error, match=message):
-            plotting.term_bars(given, **more)
+        refused(message, plotting.term_bars, given, error=error, **more)
 
 
 class TestTables:
@@ -391,8 +381,7 @@ class TestTables:
         ],
     )
     def test_errors(self, call: Callable[[], Any], error: type, message: str) -> None:
-        with pytest.raises(error, match=message):
-            call()
+        refused(message, call, error=error)
 
 
 class TestTopicTree:

@@ -1,7 +1,5 @@
 """Behavior of the process: Ctrl-C, fork, forced levels, imports, threads."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

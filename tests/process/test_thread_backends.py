@@ -1,7 +1,5 @@
 """The pool and OpenMP: chosen by the environment and at run time, forked and interrupted often."""
 
-from __future__ import annotations
-
 import importlib.util
 import os
 import signal

@@ -1,7 +1,5 @@
 """Threads of the kernels: same bits, several callers, forked children, too few threads."""
 
-from __future__ import annotations
-
 import ctypes
 import os
 import subprocess
@@ -42,13 +40,7 @@ def text():
 
 def results(X, loss, n_threads):
     fit = sf.factorize(
-        X,
-        n_components=10,
-        loss=loss,
-        random_state=0,
-        max_iter=3,
-        tol=0,
-        n_threads=n_threads,
+        X, n_components=10, loss=loss, random_state=0, max_iter=3, tol=0, n_threads=n_threads
     )
     S = sf.represent(X[:300], fit.A, loss=loss, n_threads=n_threads)
     return np.concatenate([fit.S.ravel(), fit.A.ravel(), S.ravel()])
@@ -67,14 +59,8 @@ def other_results(X, n_threads):
 
 
 def succeeds(code, **options):
-    done = subprocess.run(
-        [sys.executable, "-c", DATA + code],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-        **options,
-    )
+    given = {"capture_output": True, "text": True, "timeout": 120, "check": False}
+    done = subprocess.run([sys.executable, "-c", DATA + code], **given, **options)
     assert done.returncode == 0, done.stderr
 
 

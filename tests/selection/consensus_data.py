@@ -1,7 +1,5 @@
 """Planted components, and how results of :func:`ssnmf_fast.consensus` are compared."""
 
-from __future__ import annotations
-
 import numpy as np
 
 import ssnmf_fast as sf

@@ -22,9 +22,3 @@ def counts(seed: int = 0, rank: int = RANK) -> np.ndarray[Any, Any]:
     rng = np.random.default_rng(seed)
     means = np.einsum("iq,jq,kq->ijk", *(rng.gamma(0.4, size=(n, rank)) for n in SHAPE))
     return rng.poisson(means * (2 / means.mean())).astype(np.float64)
-
-
-def by_coordinates(X: np.ndarray[Any, Any]) -> tuple[Any, Any, Any]:
-    """Return a tensor as coordinates, values and shape."""
-    coords = np.array(np.nonzero(X))
-    return coords, X[tuple(coords)], X.shape

@@ -1,7 +1,5 @@
 """Files of a consensus: saved, of the same bytes for any threads, and cNMF's tables."""
 
-from __future__ import annotations
-
 import csv
 from hashlib import sha256
 
@@ -9,6 +7,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from consensus_data import found, planted, same
+from helpers.refused import refused
 
 import ssnmf_fast as sf
 
@@ -45,8 +44,7 @@ def test_a_file_with_other_clusters_is_damaged(tmp_path):
         parts = {name: archive[name] for name in archive.files}
     for name, value in (("clusters", parts["array/clusters"][1:]), ("usage", -consensus.usage)):
         np.savez(tmp_path / "bad.npz", **parts | {f"array/{name}": value})
-        with pytest.raises(ValueError, match=f"do not fit together: {name}"):
-            sf.load(tmp_path / "bad.npz")
+        refused(f"do not fit together: {name}", sf.load, tmp_path / "bad.npz")
 
 
 def table(path):
@@ -90,14 +88,11 @@ def test_tables_of_all_genes(tmp_path):
 
 def test_wrong_names_and_samples_are_refused(tmp_path):
     consensus = found(planted(n=30)[0], n_starts=2)
-    with pytest.raises(ValueError, match="feature_names holds 3 names"):
-        consensus.to_cnmf(tmp_path, feature_names="abc")
-    with pytest.raises(ValueError, match="sample_names holds 2 names"):
-        consensus.to_cnmf(tmp_path, sample_names=["a", "b"])
+    refused("feature_names holds 3 names", consensus.to_cnmf, tmp_path, feature_names="abc")
+    refused("sample_names holds 2 names", consensus.to_cnmf, tmp_path, sample_names=["a", "b"])
     with pytest.raises(ValueError, match="tpm_names holds 1 names"):
         consensus.to_cnmf(tmp_path, tpm=np.ones((30, 2)), tpm_names=["a"])
-    with pytest.raises(ValueError, match="Y has 29 rows; expected the 30 samples"):
-        consensus.scores_of(np.ones((29, 2)))
+    refused("Y has 29 rows; expected the 30 samples", consensus.scores_of, np.ones((29, 2)))
     assert not list(tmp_path.iterdir())
 
 

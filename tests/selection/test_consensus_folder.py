@@ -1,7 +1,5 @@
 """A folder that keeps starts: resumed, after a kill too, and never mixed with others."""
 
-from __future__ import annotations
-
 import json
 import signal
 import subprocess
@@ -13,6 +11,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from consensus_data import found, planted, same
+from helpers.refused import refused
 
 import ssnmf_fast as sf
 
@@ -117,8 +116,7 @@ def test_the_folder_knows_its_level(tmp_path, monkeypatch):
     X, _ = planted(n=30)
     found(X, n_starts=2, folder=tmp_path)
     monkeypatch.setattr("ssnmf_fast._backend.dispatch.level", "other")
-    with pytest.raises(ValueError, match=r"other data or settings: .* with level"):
-        found(X, n_starts=2, folder=tmp_path)
+    refused(r"other data or settings: .* with level", found, X, n_starts=2, folder=tmp_path)
     others = count()  # every call is from another worker
     monkeypatch.setattr(
         "ssnmf_fast._backend.dispatch.level_in_use", lambda: f"level {next(others)}"
@@ -185,8 +183,7 @@ def test_a_folder_needs_a_seed(tmp_path):
 def test_a_file_is_no_folder(tmp_path):
     path = tmp_path / "file"
     path.write_text("")
-    with pytest.raises(ValueError, match="is a file; give a folder"):
-        found(planted(n=30)[0], folder=path)
+    refused("is a file; give a folder", found, planted(n=30)[0], folder=path)
 
 
 def test_a_damaged_start_is_refused(tmp_path):
@@ -194,8 +191,7 @@ def test_a_damaged_start_is_refused(tmp_path):
     found(X, n_starts=2, folder=tmp_path)
     path = tmp_path / "start.k_4.iter_1.npz"
     path.write_bytes(path.read_bytes()[:-100])
-    with pytest.raises(ValueError, match="is not a saved start"):
-        found(X, n_starts=2, folder=tmp_path)
+    refused("is not a saved start", found, X, n_starts=2, folder=tmp_path)
 
 
 @pytest.mark.slow

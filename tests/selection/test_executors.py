@@ -1,7 +1,5 @@
 """A consensus on executors: the bits of that without, errors, tasks that are cancelled."""
 
-from __future__ import annotations
-
 import multiprocessing
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 

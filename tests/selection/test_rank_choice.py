@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from helpers.refused import refused
 from planted_ranks import RANK, amounts, counts
 
 import ssnmf_fast as sf
@@ -78,8 +79,7 @@ def test_picture() -> None:
     (axes,) = plotting.rank_curve(choice([300.0, 1.0, 2.0]), title="T").axes
     assert axes.get_yscale() == "log"
     assert axes.get_title() == "T"
-    with pytest.raises(TypeError, match="choice must be a RankChoice"):
-        plotting.rank_curve([1, 2])
+    refused("choice must be a RankChoice", plotting.rank_curve, [1, 2], error=TypeError)
 
 
 def test_picture_of_a_range() -> None:
@@ -114,8 +114,7 @@ class TestBound:
         given = {"criterion": "bound", "estimator": model, "n_starts": 1}
         found = sf.choose_rank(X, range(1, 4), y=y, **given)
         assert isinstance(found.best_model, sf.papers.SupervisedBayesianNMF)
-        with pytest.raises(ValueError, match="requires y"):
-            sf.choose_rank(X, [2], **given)
+        refused("requires y", sf.choose_rank, X, [2], **given)
 
     @pytest.mark.parametrize(
         ("changes", "error", "message"),
@@ -129,8 +128,7 @@ class TestBound:
     def test_bad_arguments(
         self, changes: dict[str, Any], error: type[Exception], message: str
     ) -> None:
-        with pytest.raises(error, match=message):
-            sf.choose_rank(counts(), [2], criterion="bound", **changes)
+        refused(message, sf.choose_rank, counts(), [2], criterion="bound", error=error, **changes)
 
 
 class TestStability:

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from helpers.each import each
-from planted_tensors import RANK, SHAPE, amounts, by_coordinates, counts
+from helpers.tensors import coordinates
+from planted_tensors import RANK, SHAPE, amounts, counts
 
 import ssnmf_fast as sf
 
@@ -17,7 +18,7 @@ F, KL = "frobenius", "kullback-leibler"
 QUICK: dict[str, Any] = {"n_starts": 1, "n_threads": 1, "random_state": 0}
 SPLITS: dict[str, Any] = {"held-out": {"n_splits": 3}}  # which other criteria do not have
 DATA = {F: amounts, KL: counts}
-FORMS = {"dense": np.asarray, "sparse": by_coordinates}
+FORMS = {"dense": np.asarray, "sparse": coordinates}
 CRITERIA = ("held-out", "corcondia", "stability")
 
 
@@ -57,7 +58,7 @@ def test_the_score_of_core_consistency_is_that_of_the_best_fit() -> None:
 
 def test_coordinates_in_other_forms() -> None:
     X = counts()
-    coords, values, shape = by_coordinates(X)
+    coords, values, shape = coordinates(X)
     given = QUICK | {"loss": KL, "n_splits": 1, "n_starts": 1, "max_iter": 20}
     forms = (coords, values, shape), SimpleNamespace(coords=coords, data=values, shape=shape)
     found = [sf.choose_rank(form, [2], **given).scores for form in forms]
@@ -68,7 +69,7 @@ def test_coordinates_in_other_forms() -> None:
 def test_two_modes_by_coordinates_are_a_matrix() -> None:
     X = counts()[0]
     given = {"loss": KL, "n_threads": 1, "random_state": 0, "n_splits": 4}
-    tensor = sf.choose_rank(by_coordinates(X), [1, 2], **given)
+    tensor = sf.choose_rank(coordinates(X), [1, 2], **given)
     matrix = sf.choose_rank(X, [1, 2], **given)
     model = sf.NonnegativeCP(loss=KL, max_iter=500, tol=1e-5)
     estimated = sf.choose_rank(sp.csr_array(X), [1, 2], estimator=model, **given | {"loss": None})
@@ -79,7 +80,7 @@ def test_two_modes_by_coordinates_are_a_matrix() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("criterion", CRITERIA)
 def test_same_bits(criterion: str) -> None:
-    X = by_coordinates(counts())
+    X = coordinates(counts())
     given = {"criterion": criterion, "loss": KL, "n_starts": 2, "random_state": 3, "max_iter": 30}
     given |= SPLITS.get(criterion, {})
     found = [
@@ -93,8 +94,8 @@ def weighed(hidden: Any, kind: str) -> Any:
     ones = np.where(hidden, 0.0, 2.0)
     ways = {
         "array": lambda: ones,
-        "observed": lambda: sf.weights.observed(by_coordinates(ones)),
-        "missing": lambda: sf.weights.missing(by_coordinates(hidden.astype(float))),
+        "observed": lambda: sf.weights.observed(coordinates(ones)),
+        "missing": lambda: sf.weights.missing(coordinates(hidden.astype(float))),
         "vectors": lambda: [None, np.where(hidden[0, :, 0], 0.0, 2.0), None],
     }
     return ways[kind]()
@@ -214,11 +215,7 @@ HUGE = (np.zeros((5, 1), int), [1.0], (2**31 - 1,) * 5)
         ({"X_weights": np.ones((3, 3))}, ValueError, "X_weights has shape"),
         ({"X_weights": [None]}, ValueError, "X_weights has 1 vectors"),
         ({"validation_fraction": 1e-9}, ValueError, "No entry with positive weight"),
-        (
-            {"criterion": "corcondia", "X_weights": np.ones(SHAPE)},
-            ValueError,
-            "not take X_weights",
-        ),
+        ({"criterion": "corcondia", "X_weights": np.ones(SHAPE)}, ValueError, "not take X_weights"),
         ({"criterion": "stability", "n_starts": 1}, ValueError, "n_starts of at least 2; got 1"),
         (
             {"criterion": "stability", "n_starts": 2, "estimator": sf.NonnegativeCP(init="svd")},
@@ -231,7 +228,7 @@ HUGE = (np.zeros((5, 1), int), [1.0], (2**31 - 1,) * 5)
             "only available for tensors",
         ),
         (
-            {"X": by_coordinates(counts()), "X_weights": [None, np.ones(SHAPE[1]), None]},
+            {"X": coordinates(counts()), "X_weights": [None, np.ones(SHAPE[1]), None]},
             ValueError,
             "cannot be combined with held-out entries",
         ),

@@ -15,6 +15,7 @@ import scipy.sparse as sp
 from helpers.each import each
 from helpers.levels import AVAILABLE, environment
 from helpers.random_examples import ALL
+from helpers.refused import refused
 from honest_fits import Fit, N, counts
 
 import ssnmf_fast as sf
@@ -72,9 +73,6 @@ def test_receipts_do_not_depend_on_threads_and_are_kept_in_files(tmp_path):
     assert one.receipt == two.receipt
     sf.save(one, tmp_path / "model.npz")
     assert sf.load(tmp_path / "model.npz").receipt == one.receipt
-
-
-# ------------------------------------------------------------------------------- other results
 
 
 def pick(F, rng):
@@ -248,12 +246,10 @@ def test_a_result_without_a_receipt_says_so():
 
 
 def test_what_cannot_be_verified_is_refused():
-    with pytest.raises(TypeError, match="verify is not available for dict"):
-        sf.verify({}, X)
+    refused("verify is not available for dict", sf.verify, {}, X, error=TypeError)
     with pytest.raises(TypeError, match="no argument 'Z_weights'"):
         sf.verify(RESULTS["float64"], X, LABELS, Z_weights=1)
-    with pytest.raises(ValueError, match="Negative values"):
-        sf.verify(RESULTS["float64"], -X, LABELS)
+    refused("Negative values", sf.verify, RESULTS["float64"], -X, LABELS)
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
@@ -273,8 +269,7 @@ def test_tensors(dtype):
         factors = [changed(F, RNG) if k == factor else F for k, F in enumerate(result.factors)]
         assert not sf.verify(replace(result, factors=factors), T, y=labels)
     penalized = sf.factorize_tensor(T, penalties=sf.penalties.L2(0.1), **given)
-    with pytest.raises(TypeError, match="penalties"):
-        sf.verify(penalized, T, penalties=sf.penalties.L2(0.1))
+    refused("penalties", sf.verify, penalized, T, penalties=sf.penalties.L2(0.1), error=TypeError)
 
 
 @pytest.mark.slow

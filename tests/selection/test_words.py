@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from helpers.each import each
+from helpers.refused import refused
 
 import ssnmf_fast as sf
 
@@ -75,8 +76,7 @@ def test_data_on_disk_are_refused(tmp_path):
     sp.save_npz(tmp_path / "X.npz", sp.csr_array(np.eye(4)), compressed=False)
     X = sf.io.open_csr(tmp_path / "X.npz")
     for call in (lambda: choose(X), lambda: sf.NMF("auto").fit(X)):
-        with pytest.raises(TypeError, match="X is on disk, and the choice by words"):
-            call()
+        refused("X is on disk, and the choice by words", call, error=TypeError)
 
 
 def test_counts_presence_and_weights_are_the_same_texts():
@@ -135,12 +135,10 @@ def test_small_texts():
     ],
 )
 def test_what_is_refused(X, more, message):
-    with pytest.raises(ValueError, match=message):
-        choose(X, **more)
+    refused(message, choose, X, **more)
 
 
 def test_other_criteria_need_ranks():
-    with pytest.raises(ValueError, match=r"'held-out' needs ranks.*criterion='words'"):
-        sf.choose_rank(np.ones((4, 5)))
+    refused(r"'held-out' needs ranks.*criterion='words'", sf.choose_rank, np.ones((4, 5)))
     with pytest.raises(ValueError, match="stability=True needs criterion='words'"):
         sf.choose_rank(np.ones((4, 5)), [2], stability=True)

@@ -1,7 +1,5 @@
 """Penalties of all kinds, their values written out, and data of which components die."""
 
-from __future__ import annotations
-
 import numpy as np
 import problems
 import scipy.sparse as sp

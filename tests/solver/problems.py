@@ -1,7 +1,5 @@
 """Random problems, and the objective written out in dense NumPy."""
 
-from __future__ import annotations
-
 from unittest import mock
 
 import numpy as np

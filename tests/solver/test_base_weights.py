@@ -1,7 +1,5 @@
 """Weights with a common part: as if they were written out in a dense array."""
 
-from __future__ import annotations
-
 import tracemalloc
 
 import numpy as np
@@ -9,6 +7,7 @@ import pytest
 import scipy.sparse as sp
 from helpers.each import each
 from helpers.random_examples import examples
+from helpers.refused import refused
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from problems import data, iterates
@@ -139,8 +138,7 @@ def test_the_fit_with_momentum_ends_lower():
 
 def test_what_is_refused():
     for w0, error in ((0, ValueError), (-1.0, ValueError), (np.nan, ValueError), ("1", TypeError)):
-        with pytest.raises(error, match="w0 must be"):
-            sf.weights.base(w0, np.ones((5, 4)))
+        refused("w0 must be", sf.weights.base, w0, np.ones((5, 4)), error=error)
     with pytest.raises(ValueError, match=r"weights\.base.*list with a vector for each mode"):
         sf.factorize_tensor(
             np.ones((2, 3, 4)), n_components=1, X_weights=sf.weights.base(1, np.ones((2, 3, 4)))

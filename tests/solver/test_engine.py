@@ -1,7 +1,5 @@
 """Losses and weights as objects: the names of losses, and weights without arrays as large as X."""
 
-from __future__ import annotations
-
 import re
 import tracemalloc
 from pathlib import Path
@@ -23,16 +21,8 @@ LABELS = np.arange(12) % 2
 def peak(X, weights, loss, solver="auto"):
     """Largest number of bytes that a fit holds beside X."""
     tracemalloc.start()
-    sf.factorize(
-        X,
-        n_components=4,
-        loss=loss,
-        X_weights=weights,
-        solver=solver,
-        init="random",
-        random_state=0,
-        max_iter=3,
-    )
+    options = {"n_components": 4, "init": "random", "random_state": 0, "max_iter": 3}
+    sf.factorize(X, loss=loss, X_weights=weights, solver=solver, **options)
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     return most

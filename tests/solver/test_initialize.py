@@ -1,11 +1,10 @@
 """Starts, and the randomized SVD behind one of them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from helpers.each import each
+from helpers.refused import refused
 
 import ssnmf_fast as sf
 from ssnmf_fast.linalg import LowRankPlusSparse, randomized_svd
@@ -52,8 +51,7 @@ def test_small_matrices(shape):
     X = np.ones(shape)
     U, singular, Vt = randomized_svd(X, min(shape), random_state=0, n_threads=1)
     np.testing.assert_allclose((U * singular) @ Vt, X, atol=1e-12)
-    with pytest.raises(ValueError, match="at most min"):
-        randomized_svd(X, min(shape) + 1)
+    refused("at most min", randomized_svd, X, min(shape) + 1)
 
 
 def test_sparse_plus_low_rank(matrix):
@@ -71,8 +69,6 @@ def test_sparse_plus_low_rank(matrix):
         X.transposed_times(U)[:, :20].T[:5], singular[:5, None] * Vt[:5], atol=1e-4
     )
 
-
-# ------------------------------------------------------------------------- starts of factorizations
 
 KL = {"n_components": 5, "loss": "kullback-leibler", "random_state": 0, "tol": 0}
 

@@ -1,7 +1,5 @@
 """Fits with the Kullback-Leibler loss by coordinate descent: "hals", and "auto" to small `tol`."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp

@@ -1,7 +1,5 @@
 """What updates each factor: the plan of a fit, which its receipt keeps, by data, loss and rule."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp

@@ -1,7 +1,5 @@
 """Data of extreme sizes, entries that no component can reach, and long sums."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp

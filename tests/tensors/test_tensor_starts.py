@@ -1,12 +1,11 @@
 """Starts of tensors: the better of two, the best of several fits, and what fits continue from."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from test_tensors import coordinates, low_rank, model, sparse_counts
+from helpers.refused import refused
+from helpers.tensors import coordinates, low_rank, product, sparse_counts
 
 import ssnmf_fast as sf
 
@@ -17,15 +16,12 @@ def planted(seed, shape=(40, 30, 20), rank=4):
     """Return Poisson counts of sparse factors, of which a twentieth of the places is filled."""
     rng = np.random.default_rng(seed)
     factors = [rng.gamma(2.0, 0.5, (n, rank)) * (rng.random((n, rank)) < 0.2) for n in shape]
-    return rng.poisson(8 * model(factors)).astype(float), factors
+    return rng.poisson(8 * product(factors)).astype(float), factors
 
 
 def same(one, other):
     pairs = zip([one.weights, *one.factors], [other.weights, *other.factors], strict=True)
     return all(np.array_equal(a, b) for a, b in pairs)
-
-
-# ------------------------------------------------------------------------------- auto
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -112,9 +108,6 @@ def test_zeros_and_single_entries_have_starts():
                 assert np.isfinite(fit.objective[-1][1])
 
 
-# ------------------------------------------------------------------------------- several
-
-
 @pytest.mark.parametrize("loss", LOSSES)
 def test_the_best_of_several_starts_is_that_start_by_itself(loss):
     X = coordinates(sparse_counts((9, 8, 7)))
@@ -153,13 +146,8 @@ def test_what_needs_one_start():
             sf.factorize_tensor(X, init=init, **options)
     with pytest.raises(ValueError, match="callback is not supported with n_starts"):
         sf.factorize_tensor(X, callback=lambda _: None, **options)
-    with pytest.raises(ValueError, match="init must be one of"):
-        sf.factorize_tensor(X, init="nothing", **options)
-    with pytest.raises(ValueError, match="n_starts must be at least 1"):
-        sf.factorize_tensor(X, n_components=2, n_starts=0)
-
-
-# ------------------------------------------------------------------------------- given
+    refused("init must be one of", sf.factorize_tensor, X, init="nothing", **options)
+    refused("n_starts must be at least 1", sf.factorize_tensor, X, n_components=2, n_starts=0)
 
 
 @pytest.mark.parametrize("loss", LOSSES)

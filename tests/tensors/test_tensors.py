@@ -1,65 +1,23 @@
 """Nonnegative CP decomposition: against formulas, between storage forms, and as a descent."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import numpy as np
-import pandas as pd
 import pytest
-import scipy.sparse as sp
 from helpers.each import each
 from helpers.random_examples import examples
+from helpers.refused import refused
+from helpers.tensors import coordinates, far_side, low_rank, product, sparse_counts, unfolded
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from problems import LOSSES, divergence
 
 import ssnmf_fast as sf
 
-LETTERS = "ijklm"
-
-
-def low_rank(shape, rank, seed=0, dtype=np.float64):
-    rng = np.random.default_rng(seed)
-    factors = [rng.random((n, rank)) for n in shape]
-    return model(factors).astype(dtype), factors
-
-
-def model(factors):
-    letters = LETTERS[: len(factors)]
-    return np.einsum(",".join(f"{k}r" for k in letters) + "->" + letters, *factors)
-
-
-def coordinates(X):
-    places = np.array(np.nonzero(X))
-    return places, X[tuple(places)], X.shape
-
-
-def sparse_counts(shape, seed=0, dtype=np.float64):
-    """Poisson counts, most of which are zero."""
-    rng = np.random.default_rng(seed)
-    truth, _ = low_rank(shape, 2, seed)
-    return rng.poisson(0.5 * truth).astype(dtype)
-
 
 def loss_of(X, M, loss, W=1.0):
     """Return the loss by its definition."""
     return float(np.sum(W * divergence(X, M, loss)))
-
-
-def far_side(factors, mode):
-    """Return the products of the rows of all other factors."""
-    first, *others = (F for k, F in enumerate(factors) if k != mode)
-    for F in others:
-        first = (first[:, None] * F).reshape(-1, F.shape[1])
-    return first
-
-
-def unfolded(X, mode):
-    return np.moveaxis(X, mode, 0).reshape(X.shape[mode], -1)
-
-
-# ------------------------------------------------------------------------------- formulas
 
 
 @each("loss", LOSSES)
@@ -81,9 +39,9 @@ def test_multiplicative_updates_are_those_of_the_formulas(loss, shape):
         fit = sf.factorize_tensor(
             data, n_components=3, loss=loss, solver="mu", init=start, max_iter=5, tol=0
         )
-        np.testing.assert_allclose(fit.to_dense(), model(factors), rtol=1e-9)
+        np.testing.assert_allclose(fit.to_dense(), product(factors), rtol=1e-9)
         np.testing.assert_allclose(
-            fit.objective[-1][1], loss_of(X, model(factors), loss), rtol=1e-9
+            fit.objective[-1][1], loss_of(X, product(factors), loss), rtol=1e-9
         )
 
 
@@ -103,7 +61,7 @@ def test_coordinate_descent_is_that_of_the_formulas():
     fit = sf.factorize_tensor(
         coordinates(X), n_components=3, solver="hals", init=start, max_iter=5, tol=0
     )
-    np.testing.assert_allclose(fit.to_dense(), model(factors), rtol=1e-8)
+    np.testing.assert_allclose(fit.to_dense(), product(factors), rtol=1e-8)
 
 
 @each("loss", LOSSES)
@@ -149,9 +107,6 @@ def test_gradients_vanish_at_the_end(loss):
         assert gradient.min() >= -1e-3 * scale
 
 
-# ------------------------------------------------------------------------------- descent
-
-
 @st.composite
 def problems(draw):
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
@@ -195,9 +150,6 @@ def test_objectives_never_rise(problem):
     size = max(values[0], np.nansum(entries.astype(float) ** 2), np.nansum(entries), 1e-30)
     slack = 1e-5 if dtype == np.float32 else 1e-10
     assert (np.diff(values) <= slack * size).all()
-
-
-# ------------------------------------------------------------------------------- forms
 
 
 @pytest.mark.slow
@@ -250,10 +202,10 @@ def test_weights_of_every_form_agree(loss):
         "vectors": [
             fit(X, vectors, start),
             fit(coordinates(X), vectors, start),
-            fit(X, model([v[:, None] for v in vectors]), start),
+            fit(X, product([v[:, None] for v in vectors]), start),
         ],
     }
-    of = {"observed": observed, "vectors": model([v[:, None] for v in vectors])}
+    of = {"observed": observed, "vectors": product([v[:, None] for v in vectors])}
     for name, fits in same.items():
         for one in fits:
             np.testing.assert_allclose(one.to_dense(), fits[0].to_dense(), rtol=1e-6, atol=1e-9)
@@ -270,70 +222,13 @@ def test_missing_entries_of_a_component_that_has_no_others():
     start[1][0] = start[2][0] = 1.0
     missing = np.zeros(X.shape, dtype=bool)
     missing[:, 0, 0] = True
+    options = {"n_components": 2, "init": start, "max_iter": 20, "tol": 0}
+    options["X_weights"] = sf.weights.missing(coordinates(missing))
     for solver in ("mm", "auto"):
-        fit = sf.factorize_tensor(
-            coordinates(X),
-            n_components=2,
-            X_weights=sf.weights.missing(coordinates(missing)),
-            init=start,
-            solver=solver,
-            max_iter=20,
-            tol=0,
-        )
+        fit = sf.factorize_tensor(coordinates(X), solver=solver, **options)
         values = [value for _, value in fit.objective]
         assert np.isfinite(values).all()
         assert np.diff(values).max() <= 0
-
-
-class Foreign:
-    """What other packages' sparse tensors look like."""
-
-    def __init__(self, X):
-        self.coords, self.data, self.shape = coordinates(X)
-
-
-def test_sparse_tensors_of_other_packages():
-    X = sparse_counts((6, 5, 4))
-    options = {"n_components": 2, "random_state": 0, "max_iter": 10}
-    expected = sf.factorize_tensor(coordinates(X), **options).to_dense()
-    places, values, shape = coordinates(X)
-    shuffled = np.random.default_rng(0).permutation(len(values))
-    halves = np.concatenate([places, places], axis=1), np.tile(values / 2, 2), shape
-    others = [
-        Foreign(X),
-        (places[:, shuffled].astype(np.uint16), values[shuffled], list(shape)),
-        (places.tolist(), values.tolist(), shape),
-        halves,
-    ]
-    if hasattr(sp.coo_array(np.eye(2)), "coords"):
-        others.append(SimpleNamespace(coords=tuple(places), data=values, shape=shape))
-    for other in others:
-        np.testing.assert_allclose(
-            sf.factorize_tensor(other, **options).to_dense(), expected, rtol=1e-9
-        )
-    matrix = sp.random(20, 10, density=0.3, random_state=0)
-    dense = sf.factorize_tensor(matrix.toarray(), **options)
-    for form in (matrix.tocsr(), matrix.tocoo(), sp.csc_matrix(matrix)):
-        fit = sf.factorize_tensor(form, **options)
-        np.testing.assert_allclose(fit.to_dense(), dense.to_dense(), atol=1e-9)
-
-
-@pytest.mark.slow
-@pytest.mark.compiled("the reference takes rows one by one")
-def test_huge_modes_need_no_memory_of_their_size():
-    """Nothing has as many places as the tensor, whose places no integer can count."""
-    rng = np.random.default_rng(0)
-    shape = (200_000, 90_000, 80_000, 70_000)
-    coords = np.array([rng.integers(n, size=500) for n in shape])
-    coords[:, 1] = coords[:, 0]
-    for loss in LOSSES:
-        fit = sf.factorize_tensor(
-            (coords, np.ones(500), shape), n_components=1, loss=loss, max_iter=2, random_state=0
-        )
-        assert np.isfinite(fit.objective[-1][1])
-        assert fit.predict(coords[:, :3]).shape == (3,)
-    with pytest.raises(ValueError, match="use predict"):
-        fit.to_dense()
 
 
 def test_data_of_any_scale():
@@ -359,9 +254,6 @@ def test_zeros_and_single_entries():
                 assert all(np.isfinite(F).all() for F in (*fit.factors, fit.weights))
 
 
-# ------------------------------------------------------------------------------- labels
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("supervision_loss", LOSSES)
 @pytest.mark.parametrize("solver", ["auto", "mm", "hals"])
@@ -370,21 +262,13 @@ def test_labels_guide_a_mode(supervision_loss, solver):
     rng = np.random.default_rng(0)
     classes = np.repeat([0, 1, 2], 8)
     rows = np.eye(3)[classes] + 0.05 * rng.random((24, 3))
-    X = rng.poisson(3 * model([rows, rng.random((15, 3)), rng.random((6, 3))])).astype(float)
+    X = rng.poisson(3 * product([rows, rng.random((15, 3)), rng.random((6, 3))])).astype(float)
     Y = np.eye(3)[classes]
     Y[::2] = np.nan
+    options = {"supervision_loss": supervision_loss, "supervision_weight": 10.0}
+    options |= {"n_components": 3, "random_state": 0, "tol": 0, "max_iter": 300}
     for mode, data in ((0, X), (1, X.transpose(1, 0, 2)), (2, X.transpose(2, 1, 0))):
-        fit = sf.factorize_tensor(
-            data,
-            n_components=3,
-            y={mode: Y},
-            supervision_loss=supervision_loss,
-            supervision_weight=10.0,
-            solver=solver,
-            random_state=0,
-            tol=0,
-            max_iter=300,
-        )
+        fit = sf.factorize_tensor(data, y={mode: Y}, solver=solver, **options)
         values = [value for _, value in fit.objective]
         assert np.diff(values).max() <= 1e-9 * values[0]
         scores = fit.factors[mode] @ fit.label_components[mode]
@@ -393,9 +277,6 @@ def test_labels_guide_a_mode(supervision_loss, solver):
         parts = loss_of(data, fit.to_dense(), "frobenius")
         parts += 10 * loss_of(Y[known], scores[known], supervision_loss)
         np.testing.assert_allclose(parts, values[-1], rtol=1e-7)
-
-
-# ------------------------------------------------------------------------------- results
 
 
 def test_result_is_sorted_and_normalized(capsys):
@@ -424,96 +305,6 @@ def test_callback_stops_a_fit():
     assert seen == [(0, (3, 2)), (10, (3, 2))]
 
 
-def test_inputs_stay_as_they_are():
-    X = sparse_counts((6, 5, 4))
-    places, values, shape = coordinates(X)
-    places = places[:, ::-1].copy()
-    values = values[::-1].copy()
-    start = [np.ones((n, 2)) for n in shape]
-    before = [A.copy() for A in (X, places, values, *start)]
-    for A in (X, places, values, *start):
-        A.flags.writeable = False
-    for data in (X, (places, values, shape)):
-        for weights in (None, sf.weights.missing(X > 2), sf.weights.observed(X > 0)):
-            sf.factorize_tensor(data, n_components=2, X_weights=weights, init=start, max_iter=2)
-    for A, B in zip((X, places, values, *start), before, strict=True):
-        assert np.array_equal(A, B)
-
-
-# ------------------------------------------------------------------------------- errors
-
-GOOD = np.array([[0, 1], [1, 0], [2, 1]]), np.array([1.0, 2.0]), (2, 2, 3)
-
-
-def tensor(coords=GOOD[0], values=GOOD[1], shape=GOOD[2]):
-    return coords, values, shape
-
-
-@each(
-    ("X", "error", "message"),
-    [
-        (np.ones(3), ValueError, "two modes or more"),
-        (-np.ones((2, 2, 2)), ValueError, r"X\[0, 0, 0\] = -1"),
-        (np.full((2, 2), np.inf), ValueError, "infinity"),
-        (np.ones((2, 0, 3)), ValueError, "lengths from 1"),
-        (np.array([["a"]]), TypeError, "dtype"),
-        (np.ones((2, 2), dtype=complex), TypeError, "dtype"),
-        (tensor(values=np.array([1.0, -2.0])), ValueError, r"first is X\[1, 0, 1\] = -2"),
-        (tensor(values=np.array([np.nan, 2.0])), ValueError, r"NaN at \[0, 1, 2\]"),
-        (tensor(values=np.array([np.inf, 2.0])), ValueError, r"infinity at \[0, 1, 2\]"),
-        (tensor(values=np.array([1e200, 2.0])), ValueError, "multiply X by 1e-200"),
-        (tensor(values=np.array(["1", "2"])), TypeError, "dtype"),
-        (tensor(coords=GOOD[0] - 1), ValueError, "entry 0 of X"),
-        (tensor(coords=GOOD[0] + 1), ValueError, "entry 1 of X .* mode 0 has indices"),
-        (tensor(coords=GOOD[0] * 0.5), TypeError, "coordinates of dtype float64"),
-        (tensor(coords=GOOD[0][:2]), ValueError, "expected \\(3, number of entries\\)"),
-        (tensor(coords=GOOD[0][:, :1]), ValueError, "number of entries"),
-        (tensor(shape=(2, 2)), ValueError, "expected \\(2, number of entries\\)"),
-        (tensor(shape=(2, 2, 0)), ValueError, "lengths from 1"),
-        (tensor(shape=(2, 2, 2**31)), ValueError, "lengths from 1"),
-        (tensor(shape=(2.0, 2, 3)), ValueError, "shape of two or more integers"),
-        (tensor(shape=(2,)), ValueError, "shape of two or more integers"),
-        (tensor()[:2], ValueError, r"without a shape; give \(coords, values, shape\)"),
-        (object(), TypeError, "X must be an array; got object"),
-    ],
-)
-def test_data_that_are_no_tensor(X, error, message):
-    with pytest.raises(error, match=message):
-        sf.factorize_tensor(X, n_components=2)
-
-
-@each(
-    ("options", "error", "message"),
-    [
-        ({"n_components": 0}, ValueError, "n_components must be at least 1"),
-        ({"loss": "squares"}, ValueError, "loss must be one of 'frobenius'"),
-        ({"loss": 2.5}, ValueError, "a number from 0 to 2; got 2.5"),
-        ({"supervision_loss": "squares"}, ValueError, "supervision_loss must be one of"),
-        ({"solver": "fast"}, ValueError, "solver must be one of"),
-        ({"init": "nndsvda"}, ValueError, "init must be one of"),
-        ({"init": [np.ones((2, 2))]}, ValueError, "init has 1 factors; expected 3"),
-        ({"init": [np.ones((3, 2))] * 3}, ValueError, r"init\[0\] has shape \(3, 2\)"),
-        ({"X_weights": [None]}, ValueError, "X_weights has 1 vectors, but X has 3 modes"),
-        ({"X_weights": [np.ones(3), None, None]}, ValueError, r"X_weights\[0\]"),
-        ({"X_weights": np.ones((2, 2))}, ValueError, r"X_weights has shape \(2, 2\)"),
-        ({"X_weights": np.full((2, 2, 3), np.nan)}, ValueError, "NaN"),
-        ({"X_weights": GOOD}, TypeError, "is ambiguous"),
-        ({"X_weights": sf.weights.observed(np.ones((2, 2)))}, ValueError, "that of X"),
-        ({"y": np.ones((2, 1))}, TypeError, "y must be a mapping"),
-        ({"y": {3: np.ones((2, 1))}}, ValueError, "a mode of y must be at most 2"),
-        ({"y": {0: np.ones((3, 1))}}, ValueError, "expected 2 rows"),
-        ({"y": {0: -np.ones((2, 1))}}, ValueError, r"Negative values .* y\[0\]"),
-        ({"y": {0: np.ones((2, 1))}, "supervision_weight": -1}, ValueError, "at least 0"),
-    ],
-)
-def test_options_that_are_refused(options, error, message):
-    for X in (GOOD, np.ones((2, 2, 3))):
-        if options.get("X_weights") is GOOD and not isinstance(X, tuple):
-            continue
-        with pytest.raises(error, match=message):
-            sf.factorize_tensor(X, **{"n_components": 2, **options})
-
-
 def model_of(scales, shape=(5, 4, 3), rank=2):
     rng = np.random.default_rng(1)
     return [scale * rng.random((n, rank)) for scale, n in zip(scales, shape, strict=True)]
@@ -522,8 +313,7 @@ def model_of(scales, shape=(5, 4, 3), rank=2):
 @pytest.mark.slow
 @each("loss", LOSSES)
 @each(
-    ("dtype", "exponent"),
-    [(np.float32, 0), (np.float32, -26), (np.float64, -46), (np.float64, 44)],
+    ("dtype", "exponent"), [(np.float32, 0), (np.float32, -26), (np.float64, -46), (np.float64, 44)]
 )
 def test_a_fit_continues_from_a_result(loss, dtype, exponent):
     """Also from weights and factors; the weights are not left out."""
@@ -548,7 +338,7 @@ def test_results_unpack_as_weights_and_factors():
     weights, factors = fit
     with pytest.warns(UserWarning, match="but no weights of the components"):
         sf.factorize_tensor(X, n_components=2, init=factors, max_iter=0)
-    np.testing.assert_allclose(model([factors[0] * weights, *factors[1:]]), fit.to_dense())
+    np.testing.assert_allclose(product([factors[0] * weights, *factors[1:]]), fit.to_dense())
 
 
 @each("loss", LOSSES)
@@ -575,7 +365,7 @@ def test_an_infinite_divergence_is_refused(dtype):
         with pytest.raises(ValueError, match="divergence is infinite"):
             sf.factorize_tensor(data, loss="kullback-leibler", **options)
         assert sf.factorize_tensor(data, max_iter=0, **options).objective[0][1] == 6
-    X *= model(init).astype(dtype)  # zeros that are where those of the data are
+    X *= product(init).astype(dtype)  # zeros that are where those of the data are
     fit = sf.factorize_tensor(X, loss="kullback-leibler", **options)
     assert fit.objective[-1][1] == pytest.approx(0, abs=1e-6)
 
@@ -600,93 +390,4 @@ def test_modes_of_labels_count_from_the_last_too():
     fit = sf.factorize_tensor(X, y={-1: Y}, **options)
     expected = sf.factorize_tensor(X, y={2: Y}, **options)
     np.testing.assert_array_equal(fit.label_components[2], expected.label_components[2])
-    with pytest.raises(ValueError, match="y has mode 2 twice"):
-        sf.factorize_tensor(X, y={-1: Y, 2: Y}, **options)
-
-
-def test_sparse_tensors_of_pyttb():
-    X = sparse_counts((5, 4, 3))
-    places, values, shape = coordinates(X)
-    theirs = SimpleNamespace(subs=places.T, vals=values[:, None], shape=shape)
-    fit = sf.factorize_tensor(theirs, n_components=2, random_state=0)
-    expected = sf.factorize_tensor(coordinates(X), n_components=2, random_state=0)
-    np.testing.assert_array_equal(fit.weights, expected.weights)
-
-
-def test_masked_entries_of_coordinates_are_refused():
-    places, values, shape = coordinates(sparse_counts((5, 4, 3)))
-    first = np.arange(len(values)) == 0
-    masked = [
-        ("values", (places, np.ma.array(values, mask=first), shape)),
-        ("coordinates", (np.ma.array(places, mask=[first] * 3), values, shape)),
-    ]
-    for name, X in masked:
-        with pytest.raises(ValueError, match=f"the {name} of X is a masked array with masked"):
-            sf.factorize_tensor(X, n_components=2)
-    matrix = sp.coo_array(np.eye(3))
-    matrix.data = np.ma.array(matrix.data, mask=[1, 0, 0])
-    for call in (sf.factorize_tensor, sf.factorize):
-        with pytest.raises(ValueError, match="the values of X is a masked array"):
-            call(matrix, n_components=2)
-
-
-def test_places_out_of_range_are_refused():
-    fit = sf.factorize_tensor(np.ones((2, 2, 3)), n_components=1)
-    for coords, message in (
-        (np.array([[0], [0]]), "a row of integers for each"),
-        (np.array([[0.5], [0], [0]]), "a row of integers"),
-        (np.array([[0], [2], [0]]), "indices from 2 to 2 in mode 1"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            fit.predict(coords)
-
-
-def test_arrays_of_xarray():
-    """Their coordinates name the entries: they are no sparse tensors."""
-
-    class DataArray:
-        dims, coords = ("page", "country", "month"), {"page": np.arange(6)}
-
-        def __init__(self, data):
-            self.data, self.shape, self.dtype, self.ndim = data, data.shape, data.dtype, 3
-
-        def __array__(self, dtype=None, copy=None):
-            return np.array(self.data, dtype=dtype)
-
-    X = np.random.default_rng(0).random((6, 5, 4))
-    X[0, 0, 0] = np.nan
-    named, plain = (
-        sf.factorize_tensor(one, n_components=2, random_state=0) for one in (DataArray(X), X)
-    )
-    assert named.weights.tobytes() == plain.weights.tobytes()
-    inside = DataArray(
-        SimpleNamespace(coords=np.eye(3, dtype=int), data=np.ones(3), shape=(3,) * 3, dtype=float)
-    )
-    assert sf.factorize_tensor(inside, n_components=3, random_state=0).factors[0].shape == (3, 3)
-
-
-LONG = np.unique(np.random.default_rng(0).integers(0, [9, 5, 4], (60, 3)), axis=0)
-COUNTS = 1.0 + np.arange(len(LONG))[:, None] % 3
-
-
-@pytest.mark.parametrize("columns", [[0, 1, 3], [0, 1, 2, 3]])
-@pytest.mark.parametrize("form", [np.asarray, np.float32, pd.DataFrame])
-def test_a_table_with_one_entry_per_line_is_not_taken_for_a_tensor(columns, form):
-    table = form(np.hstack([LONG, COUNTS])[:, columns])
-    for call in (
-        lambda: sf.factorize_tensor(table, n_components=2, max_iter=2),
-        lambda: sf.NonnegativeCP(2, max_iter=1000).fit(table),
-        lambda: sf.choose_rank(table, [1], estimator=sf.NonnegativeCP(1)),
-    ):
-        with pytest.warns(UserWarning, match="one entry per line.*coords, values, shape"):
-            call()
-
-
-def test_coordinates_with_one_entry_per_line():
-    parts = {"n_components": 2, "random_state": 0, "max_iter": 3}
-    right = sf.factorize_tensor((LONG.T, COUNTS.ravel(), (9, 5, 4)), **parts)
-    for coords, values in ((LONG, COUNTS), (LONG.T, COUNTS), (LONG.tolist(), COUNTS.tolist())):
-        found = sf.factorize_tensor((coords, values, (9, 5, 4)), **parts)
-        np.testing.assert_array_equal(found.factors[0], right.factors[0])
-    with pytest.raises(ValueError, match="without a shape"):
-        sf.factorize_tensor((LONG, COUNTS), **parts)
+    refused("y has mode 2 twice", sf.factorize_tensor, X, y={-1: Y, 2: Y}, **options)
