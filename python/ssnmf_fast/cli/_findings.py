@@ -6,6 +6,7 @@ import shlex
 from argparse import Namespace
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -18,8 +19,8 @@ from .._persist.texts import VECTORIZER_NAME, write_vectorizer
 from .._topics import Topics, class_means, numbered_names, real_terms
 from ..estimators import TopicTree
 from ..plotting import image_grid
-from ..report import Drawing, Example, Names, Report, Table
-from ..report.evaluation import REGRESSION, SVC, explain_no_estimate, format_score
+from ..report import Example, Names, Picture, Summary, Table
+from ..report.evaluation import REGRESSION, SVC, explain_no_estimate, format_score, values_of
 from ..report.shares import ClassShare
 from ..selection import RankChoice
 from ._models import Fitted, measure
@@ -73,21 +74,21 @@ _NAME_TERMS = 3  # in the name of a topic over time
 _TERMS_PRINTED, _IMAGES_PRINTED, _CLASSES_PRINTED, _LONGEST_NAME = 8, 10, 20, 32
 
 
-def write_all(fitted: Fitted, out: Results, options: Namespace) -> Report:
-    """Write every file; return what is reported."""
-    report, model = make_report(fitted, options), fitted.model
+def write_all(fitted: Fitted, summary: Summary, out: Results, options: Namespace) -> None:
+    """Write the model and every table."""
+    model = fitted.model
     separator = options.label_separator or SEPARATOR
     notes = {"label_separator": separator, "id": options.id}  # for `predict`
     notes |= {"least": fitted.sure[0]} if fitted.target else {}
     save_with_notes(model, out.path(MODEL_NAME), notes)
     if (vectorizer := fitted.vectorizer) is not None:
         write_vectorizer(out.path(VECTORIZER_NAME), *vectorizer)
-    _write_topics(out, fitted, report)
+    _write_topics(out, fitted, summary)
     out.write_csv(_PREDICTIONS, *make_predictions(fitted, separator))
     np.save(out.path(_REPRESENTATION), model.representation_)
     if fitted.predicts:
         out.write_csv(_PROBABILITIES, *make_table(fitted.ids, list_probabilities(fitted)))
-        out.write_csv(_CODES, _HEADS, map(_cells, report.codes))
+        out.write_csv(_CODES, _HEADS, map(_cells, summary.codes))
         if fitted.groups:
             parts = (
                 [column, group, *_cells(one)]
@@ -100,25 +101,6 @@ def write_all(fitted: Fitted, out: Results, options: Namespace) -> Report:
         rows = fitted.over_time and fitted.over_time.to_rows(part)  # type: ignore[arg-type]
         if rows:
             out.write_csv(name, [*rows[0]], ([*row.values()] for row in rows))
-    drawings, shape = list[Drawing](), fitted.image_shape
-    if shape is not None:
-        classes = [", ".join(str(name) for name, _ in some) for some in report.leading]
-        names = [f"{k} ({one})" if one else str(k) for k, one in enumerate(classes)]
-        more = " and main classes" if any(classes) else ""
-        caption = f"With their numbers{more}. Each image is approximated by a weighted sum of them."
-        grid = partial(image_grid, model.components_, shape, names=names)
-        drawings.append(("Components", caption, _PICTURE, grid))
-    if (choice := getattr(model, "rank_choice_", None)) is not None:
-        drawings.append(curve_of(choice))
-    if (over := fitted.over_time) is not None:
-        caption = (
-            f"Prevalence of every topic in {len(over.slices)} slices of time, relative to its "
-            "peak. Topics are sorted by peak; gray slices have no documents."
-        )
-        plot = partial(over.plot, n_terms=_NAME_TERMS)
-        drawings.append(("Topics over time", caption, _HEAT_MAP, plot))
-    out.finish(describe(fitted, report, options), report, drawings)
-    return report
 
 
 def _cells(one: ClassShare) -> list[Any]:
@@ -126,7 +108,28 @@ def _cells(one: ClassShare) -> list[Any]:
     return [*one[:3], *(None if value != value else round(value, _DIGITS) for value in one[3:])]
 
 
-def curve_of(choice: RankChoice) -> Drawing:
+def _list_pictures(fitted: Fitted, summary: Summary) -> list[Picture]:
+    pictures, model, shape = list[Picture](), fitted.model, fitted.image_shape
+    if shape is not None:
+        classes = [", ".join(str(name) for name, _ in some) for some in summary.leading]
+        names = [f"{k} ({one})" if one else str(k) for k, one in enumerate(classes)]
+        more = " and main classes" if any(classes) else ""
+        caption = f"With their numbers{more}. Each image is approximated by a weighted sum of them."
+        grid = partial(image_grid, model.components_, shape, names=names)
+        pictures.append(Picture("Components", caption, _PICTURE, grid))
+    if (choice := getattr(model, "rank_choice_", None)) is not None:
+        pictures.append(curve_of(choice))
+    if (over := fitted.over_time) is not None:
+        caption = (
+            f"Prevalence of every topic in {len(over.slices)} slices of time, relative to its "
+            "peak. Topics are sorted by peak; gray slices have no documents."
+        )
+        plot = partial(over.plot, n_terms=_NAME_TERMS)
+        pictures.append(Picture("Topics over time", caption, _HEAT_MAP, plot))
+    return pictures
+
+
+def curve_of(choice: RankChoice) -> Picture:
     """Return the curve of scores by number of topics."""
     what = f"The {choice.label} for every number of topics"
     if choice.criterion == "bound":
@@ -135,11 +138,11 @@ def curve_of(choice: RankChoice) -> Drawing:
         what += ": means of the splits, with one standard error; points are single splits"
     what += "; any number in the shaded range will do" * (choice.criterion == "words")
     better = "Larger" if choice.larger_is_better else "Smaller"
-    return "Number of topics", f"{what}. {better} is better.", CURVE, choice.plot
+    return Picture("Number of topics", f"{what}. {better} is better.", CURVE, choice.plot)
 
 
-def make_report(fitted: Fitted, options: Namespace) -> Report:
-    """Return the report of a fit, without its pictures."""
+def summarize(fitted: Fitted, options: Namespace) -> Summary:
+    """Return what a fit found; warn of what its model misses."""
     evaluation, labels, model = fitted.evaluation, fitted.labels, fitted.model
     labeled, shape, tree = int(fitted.training.sum()), fitted.image_shape, ""
     measures, remarks = [] if evaluation is None else evaluation.measures(), []
@@ -158,31 +161,31 @@ def make_report(fitted: Fitted, options: Namespace) -> Report:
     if any("/" in topic.name for topic in topics):  # names of subtopics, such as "grain/wheat"
         with suppress(ValueError):  # a topic and its subtopics
             tree = str(TopicTree(model, fitted.terms))
-    facts = {"samples": str(fitted.X.shape[0]), "topics": str(len(model.components_))}
+    facts: dict[str, Any] = {"samples": fitted.X.shape[0], "topics": len(topics)}
     if labels is not None:
-        facts["labels" if labels.several else "classes"] = str(len(labels.names))
-        facts["labeled"] = str(labeled)
+        facts |= {"labels" if labels.several else "classes": len(labels.names), "labeled": labeled}
         if fitted.held_out.any():
-            facts["held out"] = str(int(fitted.held_out.sum()))
+            facts["held out"] = int(fitted.held_out.sum())
     if (over := fitted.over_time) is not None:
-        facts["slices of time"] = str(len(over.slices))
+        facts["slices of time"] = len(over.slices)
         if "freq" not in fitted.given:
             remarks.append(f"length of slices by the span of the dates: {fitted.freq}; see --freq")
         remarks += over.notes
-    facts |= {name: str(number) for name, number in fitted.odd_texts.items() if number}
+    facts |= {name: number for name, number in fitted.odd_texts.items() if number}
     details = {"iterations": str(model.n_iter_)}
     if fitted.residual is not None:
         details["residual"] = f"{fitted.residual:.1e}"
     details |= {"dtype": str(model.components_.dtype), "fit": f"{fitted.seconds:.2f} s"}
-    given = [pair for pair in fitted.settings if pair[0].replace(" ", "_") in fitted.given]
-    others = [pair for pair in fitted.settings if pair not in given]
-    return Report(
+    settings, given = dict(fitted.settings), [name.replace("_", " ") for name in fitted.given]
+    for line in [] if evaluation is None else evaluation.shortfalls():
+        warn(line)
+    summary = Summary(
         title="Topics and labels" if labels is not None else "Topics",
         lead=f"{type(model).__name__}, {len(topics)} topics, fitted to {fitted.size}.",
-        facts=[*facts.items()],
-        settings=given,
-        details=[*details.items()],
-        other_settings=others,
+        facts=facts,
+        settings={name: one for name, one in settings.items() if name in given},
+        details=details,
+        other_settings={name: one for name, one in settings.items() if name not in given},
         objective=model.objective_,
         residual=fitted.residual,
         topics=topics,
@@ -195,10 +198,12 @@ def make_report(fitted: Fitted, options: Namespace) -> Report:
         tables=_list_to_check(fitted, options.label_separator or SEPARATOR),
         evaluation=evaluation,
         measures=[*measures, *measure(fitted)],
-        warnings=[*fitted.told, *([] if evaluation is None else evaluation.shortfalls())],
+        warnings=[*fitted.told],
         remarks=remarks,
         tree=tree,
     )
+    numbers, pictures = _list_numbers(fitted, summary, options), _list_pictures(fitted, summary)
+    return replace(summary, numbers=numbers, pictures=pictures)
 
 
 def describe_sure(fitted: Fitted) -> str:
@@ -297,8 +302,8 @@ def find_examples(fitted: Fitted, count: int = 3) -> list[list[Example]]:
     return examples
 
 
-def _write_topics(out: Results, fitted: Fitted, report: Report) -> None:
-    topics, examples = report.topics, report.examples
+def _write_topics(out: Results, fitted: Fitted, summary: Summary) -> None:
+    topics, examples = summary.topics, summary.examples
     heads = ["topic", "name"] if any(topic.name for topic in topics) else ["topic"]
 
     def write(file: str, names: Sequence[Any], tables: Iterable[Iterable[Sequence[Any]]]) -> None:
@@ -323,9 +328,9 @@ def _write_topics(out: Results, fitted: Fitted, report: Report) -> None:
     write(_EXAMPLES, ["rank", *names], tables)
 
 
-def describe(fitted: Fitted, report: Report, options: Namespace) -> dict[str, Any]:
-    """Return sizes and measures, for JSON."""
-    evaluation, by, scores = report.evaluation, None, list[dict[str, Any]]()
+def _list_numbers(fitted: Fitted, summary: Summary, options: Namespace) -> dict[str, Any]:
+    """Return sizes and measures, for programs."""
+    evaluation, by, scores = summary.evaluation, None, list[dict[str, Any]]()
     if evaluation is not None:
         by = "validation" if evaluation.by_validation else "held-out samples"
         scores = [one._asdict() for one in evaluation.class_scores]
@@ -334,21 +339,18 @@ def describe(fitted: Fitted, report: Report, options: Namespace) -> dict[str, An
         "samples": int(fitted.X.shape[0]),
         "labeled": int(fitted.training.sum()),
         "held_out": int(fitted.held_out.sum()),
-        "topics": len(report.topics),
+        "topics": len(summary.topics),
         "iterations": int(fitted.model.n_iter_),
         "residual": fitted.residual,
         "seconds": round(fitted.seconds, 3),
-        "topic_sizes": [round(topic.size or 0.0, 6) for topic in report.topics],
-        "measures": {one.key: one.value for one in report.measures},
-        "intervals": {one.key: list(one.interval) for one in report.measures if one.interval},
+        "topic_sizes": [round(topic.size or 0.0, 6) for topic in summary.topics],
+        **values_of(summary.measures),
         "judged_by": by,
         "judged_samples": 0 if evaluation is None else len(evaluation.truth),
         "classes": {one.pop("name"): one for one in scores},
-        "codes": [dict(zip(_HEADS, _cells(one), strict=True)) for one in report.codes],
+        "codes": [dict(zip(_HEADS, _cells(one), strict=True)) for one in summary.codes],
         "settings": dict(fitted.settings),
         **({"odd_texts": fitted.odd_texts} if fitted.odd_texts else {}),
-        "warnings": report.warnings,
-        "remarks": report.remarks,
     }
     if (over := fitted.over_time) is not None:
         content["slices"] = len(over.slices)
@@ -363,27 +365,25 @@ def describe(fitted: Fitted, report: Report, options: Namespace) -> dict[str, An
     return content
 
 
-def print_report(fitted: Fitted, report: Report) -> None:
-    print(", ".join(f"{name} {value}" for name, value in [*report.facts, *report.details]))
-    for line in [*report.remarks, *(f"{one.name}: {one.text}" for one in report.measures)]:
+def print_summary(fitted: Fitted, summary: Summary) -> None:
+    facts = {**summary.facts, **summary.details}
+    print(", ".join(f"{name} {value}" for name, value in facts.items()))
+    for line in [*summary.remarks, *(f"{one.name}: {one.text}" for one in summary.measures)]:
         print(line)
-    for line in report.warnings:
-        if line not in fitted.told:
-            warn(line)
-    if report.codes:
+    if summary.codes:
         form = "{}|{}|{:.1%}|{:.1%} to {:.1%}".format
-        texts = [form(*one[1:]).replace("nan% to nan%", "-").split("|") for one in report.codes]
-        rows = [(one.name, text, one.share) for one, text in zip(report.codes, texts, strict=True)]
+        texts = [form(*one[1:]).replace("nan% to nan%", "-").split("|") for one in summary.codes]
+        rows = [(one.name, text, one.share) for one, text in zip(summary.codes, texts, strict=True)]
         print_classes("Codes", ("labeled", "predicted", "share", "95% interval"), rows)
-    if report.evaluation is not None:
-        scores = report.evaluation.class_scores
+    if summary.evaluation is not None:
+        scores = summary.evaluation.class_scores
         rows = [(s[0], [*map(format_score, s[1:4]), str(s[4])], s.samples) for s in scores]
         print_classes("Classes", ("precision", "recall", "F", "samples"), rows)
     print("\nTopics")
     terms = fitted.image_shape is None
-    shown = report.topics if terms else report.topics[:_IMAGES_PRINTED]
+    shown = summary.topics if terms else summary.topics[:_IMAGES_PRINTED]
     heads = []
-    for topic, some in zip(shown, report.leading, strict=False):
+    for topic, some in zip(shown, summary.leading, strict=False):
         size = "" if topic.size is None else f" ({topic.size:.0%})"
         leading = " ".join(f"{name} {share:.0%}" for name, share in some[:1])
         heads.append(f"{topic.topic}{size} {topic.name or leading}".rstrip())
@@ -391,8 +391,8 @@ def print_report(fitted: Fitted, report: Report) -> None:
     for head, topic in zip(heads, shown, strict=True):
         words = [name for name, _ in real_terms(topic)[:_TERMS_PRINTED]] if terms else []
         print(f"  {head:<{width}}  {', '.join(words)}".rstrip())
-    if len(shown) < len(report.topics):
-        print(f"  and {len(report.topics) - len(shown)} more")
+    if len(shown) < len(summary.topics):
+        print(f"  and {len(summary.topics) - len(shown)} more")
     if (over := fitted.over_time) is not None:
         names = numbered_names(over.topics(n_terms=_NAME_TERMS))
         width = max(map(len, names))

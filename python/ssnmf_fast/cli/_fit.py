@@ -21,10 +21,10 @@ from .._data.times import choose_freq, cut, read_times
 from .._solver.loop import ProgressBar
 from .._topics import names_of
 from ..estimators import BayesianNMF
-from ..report import Report
-from ..report.evaluation import explain_no_estimate
+from ..report import Summary
+from ..report.evaluation import explain_no_estimate, values_of
 from ..selection import RankChoice, choose_rank
-from ._findings import CURVE, FILES, curve_of, print_report, write_all
+from ._findings import CURVE, FILES, curve_of, print_summary, summarize, write_all
 from ._labels import SAMPLE, columns_to_fill, label_columns, parse_labels, read_labels_of
 from ._models import Data, Fitted, Model, check_labels, choose_model
 from ._options import UsageError, changed, for_json, refuse, warn
@@ -33,7 +33,6 @@ from ._outputs import (
     SEPARATOR,
     Columns,
     Output,
-    Results,
     default_out,
     make_table,
     refuse_replacing,
@@ -70,12 +69,13 @@ def run(options: Namespace, data: Data | None = None) -> dict[str, Any]:
         data = read_data(options) if data is None else data
         check_labels(model, data.labels, options)
         fitted = replace(train(model, data, options), told=told, given=options.given)
-        report = write_all(fitted, out, options)
-    choice = getattr(fitted.model, "rank_choice_", None)
-    if choice is not None and choice.high > 1:  # otherwise there is a warning
-        print(f"{choice}; --rank sets it".replace(";", ",", 1))
-    print_report(fitted, report)
-    return out.show()
+        summary = summarize(fitted, options)
+        write_all(fitted, summary, out, options)
+        choice = getattr(fitted.model, "rank_choice_", None)
+        if choice is not None and choice.high > 1:  # otherwise there is a warning
+            print(f"{choice}; --rank sets it".replace(";", ",", 1))
+        print_summary(fitted, summary)
+        return out.finish(summary)
 
 
 def list_inputs(options: Namespace) -> list[str | None]:
@@ -283,11 +283,8 @@ def run_suggest(options: Namespace) -> dict[str, Any]:
         columns = " or ".join(map(repr, empty))
         print(f"{len(chosen)} samples to label are in {out}: fill in its column {columns}, then")
         print(f"run `ssnmf-fast fit` or suggest with the same options and {more}")
-    intervals = {one.key: list(one.interval) for one in scores if one.interval}
-    summary: dict[str, Any] = {"out": str(out), "suggested": len(chosen)}
-    summary |= {"labeled": int(labels.known.sum()), "intervals": intervals}
-    summary["measures"] = {one.key: one.value for one in scores}
-    return summary
+    counts = {"suggested": len(chosen), "labeled": int(labels.known.sum())}
+    return {"out": str(out), **counts, **values_of(scores)}
 
 
 def _write_to_fill(out: Output, fitted: Fitted, chosen: Array, empty: list[str], sep: str) -> None:
@@ -347,42 +344,38 @@ def run_choose_rank(options: Namespace) -> dict[str, Any]:
         tried = options.ranks or (None if criterion == "words" else range(2, 21))
         choice = choose_rank(data.X, tried, **params)
         seconds = time.perf_counter() - begin
-        _write_choice(choice, data.size, seconds, out, told, options)
-    head = choice if criterion == "words" else f"{choice.rank} topics"
-    print(head, *choice.notes, f"\nTopics  {choice.label}", sep="\n")
-    for row in choice.to_rows():
-        error = row["standard_error"]
-        spread = "" if math.isnan(error) else f" +- {error:.2g}"
-        mark = "  (pruned)" * row["pruned"] + "  <" * (row["rank"] == choice.rank)
-        print(f"{row['rank']:>6}  {row['mean']:.6g}{spread}{mark}")
-    return out.show()
+        rows = choice.to_rows()
+        out.write_csv(_TABLE, [*rows[0]], ([*row.values()] for row in for_json(rows)))
+        head = choice if criterion == "words" else f"{choice.rank} topics"
+        print(head, *choice.notes, f"\nTopics  {choice.label}", sep="\n")
+        for row in rows:
+            error = row["standard_error"]
+            spread = "" if math.isnan(error) else f" +- {error:.2g}"
+            mark = "  (pruned)" * row["pruned"] + "  <" * (row["rank"] == choice.rank)
+            print(f"{row['rank']:>6}  {row['mean']:.6g}{spread}{mark}")
+        return out.finish(_summarize(choice, data.size, seconds, told, options))
 
 
-def _write_choice(
-    choice: RankChoice, size: str, seconds: float, out: Results, told: list[str], options: Namespace
-) -> None:
-    rows = for_json(choice.to_rows())
-    out.write_csv(_TABLE, [*rows[0]], ([*row.values()] for row in rows))
-    settings = [
-        (name.replace("_", " "), str(getattr(options, name)))
-        for name in ("data", "only_nonzeros", *_PARAMETERS)
+def _summarize(
+    choice: RankChoice, size: str, seconds: float, told: list[str], options: Namespace
+) -> Summary:
+    settings = {"data": options.data, "ranks": ",".join(map(str, choice.ranks))} | {
+        name.replace("_", " "): str(getattr(options, name))
+        for name in ("only_nonzeros", *_PARAMETERS)
         if getattr(options, name) is not None and name not in _UNUSED.get(choice.criterion, ())
-    ]
-    settings.insert(1, ("ranks", ",".join(map(str, choice.ranks))))
+    }
     kept = ("rank", "low", "high", "criterion", "rule", "notes")
-    content = {name: value for name in kept if (value := getattr(choice, name)) is not None}
-    content |= {"warnings": told, "ranks": rows, "settings": dict(settings)}
-    content["seconds"] = round(seconds, 3)
-    tried = f"{choice.rank} topics, of {len(choice.ranks)} numbers tried"
-    lead = tried if choice.criterion != "words" else str(choice)
-    facts = {"topics": str(choice.rank), "tried": f"{choice.ranks[0]} to {choice.ranks[-1]}"}
-    facts |= {"criterion": choice.criterion, "time": f"{seconds:.1f} s"}
-    report = Report(
+    numbers = {name: value for name in kept if (value := getattr(choice, name)) is not None}
+    numbers |= {"ranks": [*choice.to_rows()], "settings": settings, "seconds": round(seconds, 3)}
+    lead = f"{choice.rank} topics, of {len(choice.ranks)} numbers tried"
+    facts = {"topics": choice.rank, "tried": f"{choice.ranks[0]} to {choice.ranks[-1]}"}
+    return Summary(
         title="Number of topics",
-        lead=f"{lead}; {size}.",
-        facts=[*facts.items()],
+        lead=f"{choice if choice.criterion == 'words' else lead}; {size}.",
+        facts=facts | {"criterion": choice.criterion, "time": f"{seconds:.1f} s"},
         settings=settings,
-        warnings=told,
+        numbers=numbers,
+        warnings=[*told],
         remarks=choice.notes,
+        pictures=[curve_of(choice)],
     )
-    out.finish(content, report, [curve_of(choice)])

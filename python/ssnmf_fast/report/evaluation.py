@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -48,6 +49,12 @@ class Measure:
     text: str
     meaning: str
     interval: tuple[float, float] | None = None
+
+
+def values_of(measures: Sequence[Measure]) -> dict[str, Any]:
+    """Return what programs read of measures, by key."""
+    intervals = {one.key: list(one.interval) for one in measures if one.interval}
+    return {"measures": {one.key: one.value for one in measures}, "intervals": intervals}
 
 
 class ClassScore(NamedTuple):
