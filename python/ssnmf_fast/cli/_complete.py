@@ -170,7 +170,7 @@ def _complete_matrix(source: Source, options: Namespace) -> dict[str, Any]:
     with new_files(out.parent) as files:
         print("Completion of a matrix\n")
         print(f"  data      {path}: {n} x {m}, {entries.nnz} entries observed, {task.density:.2%}")
-        completion, summary = task.evaluate()
+        completion, found = task.evaluate()
         if large:
             reader = "ssnmf_fast.load(...).predict(rows, columns) reads them"
             written = f"The factors are in {out}; {reader}"
@@ -186,7 +186,7 @@ def _complete_matrix(source: Source, options: Namespace) -> dict[str, Any]:
                     np.savez(file, X=dense)
     print(f"\n{written}")
     sizes = {"rows": n, "columns": m, "observed": int(entries.nnz)}
-    return {**sizes, **summary, "out": str(out)}
+    return {**sizes, **found, "out": str(out)}
 
 
 def _highest(

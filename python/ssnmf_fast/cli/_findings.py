@@ -29,7 +29,6 @@ from ._outputs import (
     METRICS_NAME,
     MODEL_NAME,
     PAGE_NAME,
-    SEPARATOR,
     Results,
     default_out,
     list_probabilities,
@@ -77,14 +76,13 @@ _TERMS_PRINTED, _IMAGES_PRINTED, _CLASSES_PRINTED, _LONGEST_NAME = 8, 10, 20, 32
 def write_all(fitted: Fitted, summary: Summary, out: Results, options: Namespace) -> None:
     """Write the model and every table."""
     model = fitted.model
-    separator = options.label_separator or SEPARATOR
-    notes = {"label_separator": separator, "id": options.id}  # for `predict`
+    notes = {"label_separator": fitted.separator, "id": options.id}  # for `predict`
     notes |= {"least": fitted.sure[0]} if fitted.target else {}
     save_with_notes(model, out.path(MODEL_NAME), notes)
     if (vectorizer := fitted.vectorizer) is not None:
         write_vectorizer(out.path(VECTORIZER_NAME), *vectorizer)
     _write_topics(out, fitted, summary)
-    out.write_csv(_PREDICTIONS, *make_predictions(fitted, separator))
+    out.write_csv(_PREDICTIONS, *make_predictions(fitted))
     np.save(out.path(_REPRESENTATION), model.representation_)
     if fitted.predicts:
         out.write_csv(_PROBABILITIES, *make_table(fitted.ids, list_probabilities(fitted)))
@@ -145,9 +143,13 @@ def summarize(fitted: Fitted, options: Namespace) -> Summary:
     """Return what a fit found; warn of what its model misses."""
     evaluation, labels, model = fitted.evaluation, fitted.labels, fitted.model
     labeled, shape, tree = int(fitted.training.sum()), fitted.image_shape, ""
-    measures, remarks = [] if evaluation is None else evaluation.measures(), []
-    if evaluation is not None and not {SVC, REGRESSION} & evaluation.predictions.keys():
-        remarks.append("not compared with a simple classifier: the data are too large")
+    measures, remarks = measure(fitted), list[str]()
+    if evaluation is not None:
+        measures = [*evaluation.measures(), *measures]
+        for line in evaluation.shortfalls():
+            warn(line)
+        if not {SVC, REGRESSION} & evaluation.predictions.keys():
+            remarks.append("not compared with a simple classifier: the data are too large")
     if fitted.target is not None and fitted.coded.any():
         remarks.append(describe_sure(fitted))
     if evaluation is None and fitted.guided and labels is not None:
@@ -172,13 +174,11 @@ def summarize(fitted: Fitted, options: Namespace) -> Summary:
             remarks.append(f"length of slices by the span of the dates: {fitted.freq}; see --freq")
         remarks += over.notes
     facts |= {name: number for name, number in fitted.odd_texts.items() if number}
-    details = {"iterations": str(model.n_iter_)}
+    details: dict[str, Any] = {"iterations": model.n_iter_}
     if fitted.residual is not None:
         details["residual"] = f"{fitted.residual:.1e}"
     details |= {"dtype": str(model.components_.dtype), "fit": f"{fitted.seconds:.2f} s"}
-    settings, given = dict(fitted.settings), [name.replace("_", " ") for name in fitted.given]
-    for line in [] if evaluation is None else evaluation.shortfalls():
-        warn(line)
+    settings, given = fitted.settings, [name.replace("_", " ") for name in fitted.given]
     summary = Summary(
         title="Topics and labels" if labels is not None else "Topics",
         lead=f"{type(model).__name__}, {len(topics)} topics, fitted to {fitted.size}.",
@@ -187,7 +187,6 @@ def summarize(fitted: Fitted, options: Namespace) -> Summary:
         details=details,
         other_settings={name: one for name, one in settings.items() if name not in given},
         objective=model.objective_,
-        residual=fitted.residual,
         topics=topics,
         shares_note=note,
         class_counts=counts,
@@ -195,9 +194,9 @@ def summarize(fitted: Fitted, options: Namespace) -> Summary:
         examples=find_examples(fitted),
         parts=() if shape is None else [*model.components_.reshape(-1, *shape)],
         steps=_list_steps(fitted, options),
-        tables=_list_to_check(fitted, options.label_separator or SEPARATOR),
+        tables=_list_to_check(fitted),
         evaluation=evaluation,
-        measures=[*measures, *measure(fitted)],
+        measures=measures,
         warnings=[*fitted.told],
         remarks=remarks,
         tree=tree,
@@ -215,12 +214,12 @@ def describe_sure(fitted: Fitted) -> str:
     return f"at least {fitted.target:.0%} right: {sure}; {unsure} to check by hand"
 
 
-def _list_to_check(fitted: Fitted, separator: str) -> list[Table]:
+def _list_to_check(fitted: Fitted) -> list[Table]:
     """Return a table of the least sure predictions."""
     if not fitted.predicts or not len(every := fitted.to_check):
         return []
-    names, rows = fitted.name_predictions(separator), list[Names]()
-    ids, texts, second = fitted.ids, fitted.texts, fitted.name_second()
+    rows, ids, texts = list[Names](), fitted.ids, fitted.texts
+    names, second = fitted.predictions, fitted.name_second()
     for k in every[:_CHECKED].tolist():
         parts = k if ids is None else ids[1][k], "" if texts is None else shorten(texts[k])
         rows.append([*map(str, parts), names[k], f"{fitted.certainty[k]:.2f}", second[k]])
@@ -334,7 +333,7 @@ def _list_numbers(fitted: Fitted, summary: Summary, options: Namespace) -> dict[
     if evaluation is not None:
         by = "validation" if evaluation.by_validation else "held-out samples"
         scores = [one._asdict() for one in evaluation.class_scores]
-    content: dict[str, Any] = {
+    numbers: dict[str, Any] = {
         "model": options.model,
         "samples": int(fitted.X.shape[0]),
         "labeled": int(fitted.training.sum()),
@@ -349,20 +348,20 @@ def _list_numbers(fitted: Fitted, summary: Summary, options: Namespace) -> dict[
         "judged_samples": 0 if evaluation is None else len(evaluation.truth),
         "classes": {one.pop("name"): one for one in scores},
         "codes": [dict(zip(_HEADS, _cells(one), strict=True)) for one in summary.codes],
-        "settings": dict(fitted.settings),
+        "settings": fitted.settings,
         **({"odd_texts": fitted.odd_texts} if fitted.odd_texts else {}),
     }
     if (over := fitted.over_time) is not None:
-        content["slices"] = len(over.slices)
-        content["peaks"] = [
+        numbers["slices"] = len(over.slices)
+        numbers["peaks"] = [
             peak._asdict()
             | {"slice": str(peak.slice), "length": length}
             | {name: round(getattr(peak, name), 6) for name in ("concentration", "periodicity")}
             for peak, length in zip(over.peaks(), over.lengths().tolist(), strict=True)
         ]
     if fitted.labels is not None and fitted.labels.several:
-        content["label_separator"] = options.label_separator or SEPARATOR
-    return content
+        numbers["label_separator"] = fitted.separator
+    return numbers
 
 
 def print_summary(fitted: Fitted, summary: Summary) -> None:

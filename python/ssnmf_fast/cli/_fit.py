@@ -26,11 +26,10 @@ from ..report.evaluation import explain_no_estimate, values_of
 from ..selection import RankChoice, choose_rank
 from ._findings import CURVE, FILES, curve_of, print_summary, summarize, write_all
 from ._labels import SAMPLE, columns_to_fill, label_columns, parse_labels, read_labels_of
-from ._models import Data, Fitted, Model, check_labels, choose_model
+from ._models import SEPARATOR, Data, Fitted, Model, check_labels, choose_model
 from ._options import UsageError, changed, for_json, refuse, warn
 from ._outputs import (
     METRICS_NAME,
-    SEPARATOR,
     Columns,
     Output,
     default_out,
@@ -186,43 +185,44 @@ def train(model: Model, data: Data, options: Namespace) -> Fitted:
         held_out=held_out,
         guided=model.guided,
         target=options.target_accuracy,
+        separator=options.label_separator or SEPARATOR,
         seconds=time.perf_counter() - begin,
         settings=_list_settings(estimator, data, options),
     )
 
 
-def _list_settings(estimator: Any, data: Data, options: Namespace) -> list[tuple[str, str]]:
+def _list_settings(estimator: Any, data: Data, options: Namespace) -> dict[str, str]:
     """Return for the report the options, the values set by the fit, and the seeds of topics."""
     left_out = _NOT_SETTINGS if data.vectorizer is not None else _NOT_SETTINGS | _OF_TABLES
-    pairs = [("data size", data.size)] + [
-        (name.replace("_", " "), ", ".join(value) if isinstance(value, list) else str(value))
+    settings = {"data size": data.size} | {
+        name.replace("_", " "): ", ".join(value) if isinstance(value, list) else str(value)
         for name, value in vars(options).items()
         if name not in left_out and value is not None
-    ]
+    }
     params = estimator.get_params()
     for name in ("supervision_weight", "rate_shape"):
         if params.get(name) in ("auto", "balanced"):
             value = getattr(estimator, f"{name}_")
-            pairs.append((f"{name.replace('_', ' ')}, set by the fit", f"{value:.6g}"))
+            settings[f"{name.replace('_', ' ')}, set by the fit"] = f"{value:.6g}"
     if hasattr(estimator, "rank_choice_"):
-        pairs.append(("rank, set by the fit", str(estimator.rank_choice_)))
+        settings["rank, set by the fit"] = str(estimator.rank_choice_)
     if params.get("self_training") == "auto":
         rounds = int(estimator.self_training_)
-        pairs.append(("self-training, set by the fit", f"{rounds} round{'s' * (rounds != 1)}"))
+        settings["self-training, set by the fit"] = f"{rounds} round{'s' * (rounds != 1)}"
     committee = getattr(estimator, "committee_", {})
     if len(committee) > 1:
         weights = ", ".join(f"{name} {one['weight']:.2g}" for name, one in committee.items())
         validated = (estimator.validation_folds_ >= 0).any()
         how = "found by validation" if validated else "not validated: too few labels"
-        pairs.append((f"weights of the classifiers, {how}", weights))
+        settings[f"weights of the classifiers, {how}"] = weights
     if hasattr(estimator, "seed_weights_"):
         names = names_of(data.terms, estimator.n_features_in_)
         for topic, row in zip(estimator.topic_names_, estimator.seed_weights_, strict=True):
             seeds = ", ".join(names[i] for i in row.nonzero()[-1])
-            pairs.append((f"seeds of {topic}", seeds or "none, labels only"))
+            settings[f"seeds of {topic}"] = seeds or "none, labels only"
         if estimator.unknown_seeds_:
-            pairs.append(("seeds not found", ", ".join(estimator.unknown_seeds_)))
-    return pairs
+            settings["seeds not found"] = ", ".join(estimator.unknown_seeds_)
+    return settings
 
 
 def run_demo(options: Namespace) -> None:
@@ -268,7 +268,7 @@ def run_suggest(options: Namespace) -> dict[str, Any]:
             raise UsageError(f"the table to fill in already has a column {name!r}; rename yours")
     fitted = train(model, data, options)
     chosen = rest[fitted.model.suggest(data.X[rest], options.count)]
-    _write_to_fill(out, fitted, chosen, empty, options.label_separator or SEPARATOR)
+    _write_to_fill(out, fitted, chosen, empty)
     # Standard output has only the table.
     evaluation = None if out.path is None else fitted.evaluation
     measures = [] if evaluation is None else evaluation.measures()
@@ -287,17 +287,17 @@ def run_suggest(options: Namespace) -> dict[str, Any]:
     return {"out": str(out), **counts, **values_of(scores)}
 
 
-def _write_to_fill(out: Output, fitted: Fitted, chosen: Array, empty: list[str], sep: str) -> None:
+def _write_to_fill(out: Output, fitted: Fitted, chosen: Array, empty: list[str]) -> None:
     """Write the table to fill in: samples, predictions, and empty columns of labels."""
     columns: Columns = []
     if fitted.texts is not None and fitted.vectorizer is not None:
         columns.append((fitted.vectorizer.column, [fitted.texts[row] for row in chosen]))
-    predictions, proba = fitted.name_predictions(sep), fitted.proba[chosen].round(_DIGITS)
-    columns.append((_PREDICTION, [predictions[row] for row in chosen]))
+    proba = fitted.proba[chosen].round(_DIGITS)
+    columns.append((_PREDICTION, [fitted.predictions[row] for row in chosen]))
     probabilities = proba.max(axis=1).tolist()
     if fitted.predicted.ndim == 2:  # several in one cell
         probabilities = [
-            sep.join(f"{p:g}" for p in row[one > 0])
+            fitted.separator.join(f"{p:g}" for p in row[one > 0])
             for row, one in zip(proba, fitted.predicted[chosen], strict=True)
         ]
     columns += [(_PROBABILITY, probabilities), *((name, [""] * len(chosen)) for name in empty)]

@@ -34,7 +34,6 @@ SUMMARIES = (METRICS_NAME, "report.json")  # one lists the files of a folder
 _OURS = "-ssnmf-fast"  # ending of the default of --out
 _OF_FILES = "utf-8-sig"  # of csv; the byte order mark tells spreadsheet programs that it is UTF-8
 _ESCAPED = "backslashreplace"  # such as a byte of a file name that is no text
-SEPARATOR = ";"  # between the labels of a sample, unless another is given
 _SIGNAL_EXIT = 128  # plus the number of the signal, as in a shell
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")  # beginnings of formulas, and characters that hide one
 _PROBABILITY_DIGITS = 4
@@ -275,15 +274,15 @@ def make_table(ids: Ids | None, columns: Columns) -> tuple[list[str], Rows]:
 
 
 def make_predictions(
-    fitted: Fitted, separator: str, *, new: bool = False, explain: bool = False
+    fitted: Fitted, *, new: bool = False, explain: bool = False
 ) -> tuple[list[str], Rows]:
     """Return a table of the labels of every sample, and the predictions of a model."""
     texts, labels, columns = fitted.texts, fitted.labels, Columns()
     if texts is not None:
         columns.append(("text", [*map(shorten, texts)]))
-    predictions = fitted.name_predictions(separator) if fitted.predicts else []
+    predictions = fitted.predictions if fitted.predicts else []
     if labels is not None:
-        given = labels.text(separator)
+        given = labels.text(fitted.separator)
         if predictions:
             sources = np.where(fitted.coded, "predicted", np.where(fitted.known, "given", ""))
             sources = np.where(fitted.held_out, "held out", sources).tolist()

@@ -88,7 +88,6 @@ class Summary:
     objective: Sequence[tuple[int, float]] = ()
     topics: Topics = field(default_factory=Topics)
     terms: str = "terms"  # what topics consist of
-    residual: float | None = None
     shares_note: str = ""
     class_counts: Sequence[int] = ()
     examples: Sequence[Sequence[Example]] = ()
