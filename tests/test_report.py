@@ -19,8 +19,8 @@ from helpers.topic_tables import make_topics
 
 from ssnmf_fast import report as _page
 from ssnmf_fast.cli import main
-from ssnmf_fast.report import Example, Picture, Summary, confusion, read
-from ssnmf_fast.report.evaluation import Evaluation, Measure
+from ssnmf_fast.report import Example, Picture, Summary, read
+from ssnmf_fast.report.evaluation import Evaluation, Measure, confusion
 from ssnmf_fast.report.shares import ClassShare
 from ssnmf_fast.results import Topics
 
@@ -173,8 +173,8 @@ def test_remarks_end_with_one_dot() -> None:
     assert "<summary>Few texts.</summary>" in text
 
 
-def judged(truth: list[str], guessed: list[str], classes: list[str]) -> Evaluation:
-    return Evaluation(np.array(truth), {"model": np.array(guessed)}, classes, False)
+def judged(truth: list[str], guessed: list[str], classes: list[str]) -> dict[str, Any]:
+    return Evaluation(np.array(truth), {"model": np.array(guessed)}, classes, False).shown
 
 
 def rows_of(text: str) -> list[str]:
@@ -213,7 +213,7 @@ class TestTopicRows:
     def test_a_class_that_is_not_predicted_is_no_tag(self, guessed: str, tagged: list[str]) -> None:
         topics = make_topics(np.eye(2, 5)).with_shares(["u", "v"], np.array([[9.0, 1], [2, 8]]))
         found = judged(list("uuvv"), list(guessed), ["u", "v"])
-        text = page(topics=topics, evaluation=found)
+        text = page(topics=topics, **found)
         assert re.findall('class="tag" title="(.*?)"', text) == tagged
 
     def test_images(self) -> None:
@@ -244,7 +244,7 @@ class TestPage:
             other_settings={"tol": 1e-4},
             details={"residual": "1e-3"},
             topics=topics_of(2, names),
-            evaluation=judged(names, ["b", "a", "c"], names),
+            **judged(names, ["b", "a", "c"], names),
             measures=[Measure("accuracy", "accuracy", 0.3, "30% (so)", "Right ones.", (0.1, 0.6))],
             codes=[
                 ClassShare("rare", 1, 2, 0.1, 0.02, 0.3),
@@ -276,7 +276,7 @@ class TestPage:
             topics=topics_of(2, names).named([EVIL, "q"]),
             examples=[[Example(0, 0.9, EVIL, EVIL)], []],
             class_counts=[1, 2, 3],
-            evaluation=judged(names, ["b", EVIL, "c"], names),
+            **judged(names, ["b", EVIL, "c"], names),
         )
         assert "<script" not in text
         assert "http" not in text
@@ -300,7 +300,7 @@ class TestPage:
     def test_many_classes_are_told_in_words(self) -> None:
         names = [f"class {k}" for k in range(120)]
         guessed = [*names[1::-1], *names[2:]]
-        text = page(topics=topics_of(3, names), evaluation=judged(names, guessed, names))
+        text = page(topics=topics_of(3, names), **judged(names, guessed, names))
         assert text.count("too many classes to show here, 120") == 2
         assert "see topic_classes.csv." in text
         assert 'class="tag"' in text
@@ -324,7 +324,7 @@ class TestPage:
             ),
             topics=topics_of(2, names),
             examples=[[Example(0, 0.9, "a", image=np.eye(2))], []],
-            evaluation=judged(names, ["b", "a", "c"], names),
+            **judged(names, ["b", "a", "c"], names),
             measures=[Measure("accuracy", "accuracy", 0.3, "30% (so)", "Right ones.", (0.1, 0.6))],
             codes=[ClassShare("a", 1, 2, 0.25, np.nan, np.nan)],
             pictures=[Picture("Title", "caption", "a.png"), Picture("Absent", "", "b.png")],

@@ -39,7 +39,8 @@ from ._outputs import (
 _TOPICS, _SHARES, _EXAMPLES = "topics.csv", "topic_classes.csv", "topic_examples.csv"
 _PREDICTIONS, _REPRESENTATION = "predictions.csv", "representation.npy"
 _OVER_TIME, _HEAT_MAP = "topics_over_time.csv", "topics_over_time.png"
-_PARTS = {"words": "words_over_time.csv", "classes": "classes_over_time.csv"}
+_PARTS = {"prevalence": _OVER_TIME}
+_PARTS |= {part: f"{part}_over_time.csv" for part in ("words", "classes")}
 _PROBABILITIES, _CODES, _CODES_BY = "probabilities.csv", "codes.csv", "codes_by.csv"
 _PICTURE, CURVE = "components.png", "ranks.png"
 FILES = {
@@ -86,24 +87,24 @@ def write_all(fitted: Fitted, summary: Summary, out: Results, options: Namespace
     np.save(out.path(_REPRESENTATION), model.representation_)
     if fitted.predicts:
         out.write_csv(_PROBABILITIES, *make_table(fitted.ids, list_probabilities(fitted)))
-        out.write_csv(_CODES, _HEADS, map(_cells, summary.codes))
+        out.write_rows(_CODES, map(_row, summary.codes))
         if fitted.groups:
             parts = (
-                [column, group, *_cells(one)]
+                {"column": column, "value": group, **_row(one)}
                 for column, groups in fitted.groups.items()
                 for group in sort_naturally([*set(groups)])
                 for one in fitted.shares_of_codes(np.array(groups) == group)
             )
-            out.write_csv(_CODES_BY, ["column", "value", *_HEADS], parts)
-    for part, name in {"prevalence": _OVER_TIME, **_PARTS}.items():
-        rows = fitted.over_time and fitted.over_time.to_rows(part)  # type: ignore[arg-type]
-        if rows:
-            out.write_csv(name, [*rows[0]], ([*row.values()] for row in rows))
+            out.write_rows(_CODES_BY, parts)
+    if (over := fitted.over_time) is not None:
+        for part, name in _PARTS.items():
+            out.write_rows(name, over.to_rows(part))  # type: ignore[arg-type]
 
 
-def _cells(one: ClassShare) -> list[Any]:
-    """Return a row of the tables of codes, empty where a share is not known."""
-    return [*one[:3], *(None if value != value else round(value, _DIGITS) for value in one[3:])]
+def _row(one: ClassShare) -> dict[str, Any]:
+    """Return a row of the tables of codes, None where a share is not known."""
+    shares = [None if value != value else round(value, _DIGITS) for value in one[3:]]
+    return dict(zip(_HEADS, [*one[:3], *shares], strict=True))
 
 
 def _list_pictures(fitted: Fitted, summary: Summary) -> list[Picture]:
@@ -195,7 +196,7 @@ def summarize(fitted: Fitted, options: Namespace) -> Summary:
         parts=() if shape is None else [*model.components_.reshape(-1, *shape)],
         steps=_list_steps(fitted, options),
         tables=_list_to_check(fitted),
-        evaluation=evaluation,
+        **({} if evaluation is None else evaluation.shown),
         measures=measures,
         warnings=[*fitted.told],
         remarks=remarks,
@@ -329,10 +330,10 @@ def _write_topics(out: Results, fitted: Fitted, summary: Summary) -> None:
 
 def _list_numbers(fitted: Fitted, summary: Summary, options: Namespace) -> dict[str, Any]:
     """Return sizes and measures, for programs."""
-    evaluation, by, scores = summary.evaluation, None, list[dict[str, Any]]()
+    evaluation, by = fitted.evaluation, None
     if evaluation is not None:
         by = "validation" if evaluation.by_validation else "held-out samples"
-        scores = [one._asdict() for one in evaluation.class_scores]
+    scores = [one._asdict() for one in summary.class_scores]
     numbers: dict[str, Any] = {
         "model": options.model,
         "samples": int(fitted.X.shape[0]),
@@ -347,7 +348,7 @@ def _list_numbers(fitted: Fitted, summary: Summary, options: Namespace) -> dict[
         "judged_by": by,
         "judged_samples": 0 if evaluation is None else len(evaluation.truth),
         "classes": {one.pop("name"): one for one in scores},
-        "codes": [dict(zip(_HEADS, _cells(one), strict=True)) for one in summary.codes],
+        "codes": [*map(_row, summary.codes)],
         "settings": fitted.settings,
         **({"odd_texts": fitted.odd_texts} if fitted.odd_texts else {}),
     }
@@ -374,8 +375,7 @@ def print_summary(fitted: Fitted, summary: Summary) -> None:
         texts = [form(*one[1:]).replace("nan% to nan%", "-").split("|") for one in summary.codes]
         rows = [(one.name, text, one.share) for one, text in zip(summary.codes, texts, strict=True)]
         print_classes("Codes", ("labeled", "predicted", "share", "95% interval"), rows)
-    if summary.evaluation is not None:
-        scores = summary.evaluation.class_scores
+    if scores := summary.class_scores:
         rows = [(s[0], [*map(format_score, s[1:4]), str(s[4])], s.samples) for s in scores]
         print_classes("Classes", ("precision", "recall", "F", "samples"), rows)
     print("\nTopics")

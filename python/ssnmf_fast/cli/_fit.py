@@ -345,7 +345,7 @@ def run_choose_rank(options: Namespace) -> dict[str, Any]:
         choice = choose_rank(data.X, tried, **params)
         seconds = time.perf_counter() - begin
         rows = choice.to_rows()
-        out.write_csv(_TABLE, [*rows[0]], ([*row.values()] for row in for_json(rows)))
+        out.write_rows(_TABLE, for_json(rows))
         head = choice if criterion == "words" else f"{choice.rank} topics"
         print(head, *choice.notes, f"\nTopics  {choice.label}", sep="\n")
         for row in rows:

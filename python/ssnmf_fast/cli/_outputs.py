@@ -97,6 +97,11 @@ class Results:
         found = {**content, "out": str(self._folder), "files": sorted(names)}
         return found | ({"left_out": self._left_out} if self._left_out else {})
 
+    def write_rows(self, name: str, rows: Iterable[Mapping[str, Any]]) -> None:
+        """Write dictionaries, if there are any."""
+        if found := [*rows]:
+            self.write_csv(name, [*found[0]], ([*row.values()] for row in found))
+
     def write_csv(self, name: str, heads: Sequence[Any], rows: Rows) -> None:
         with self.path(name).open("w", encoding=_OF_FILES, errors=_ESCAPED, newline="") as file:
             _write_table(file, heads, rows, "csv", self._safe)

@@ -10,20 +10,18 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from .._common.optional import require_package
-from .._common.text import sort_naturally
 from .._config import config
 from .._topics import Topic, Topics, real_terms
 from .._version import __version__
 from ..plotting import objective_curve
 from ..plotting._style import figure
 from ..plotting._tables import darkest_share
-from .evaluation import MODEL, Evaluation, Measure, format_score
+from .evaluation import ClassScore, Confusion, Measure, format_score
 from .shares import ClassShare
 
-__all__ = ["Example", "Picture", "Summary", "confusion", "png", "read"]
+__all__ = ["Example", "Picture", "Summary", "png", "read"]
 
 Names = Sequence[str]
 Table = tuple[str, str, Names, Sequence[Sequence[Any]]]  # title, note, heads, and rows
@@ -37,20 +35,6 @@ _MOST_CONFUSED = (8, 30)  # pairs listed below a table of all, and instead of it
 # Pixels: width of a table, of names of rows, and of a cell; of a letter in a name and in a cell.
 _WIDTH, _NAMES, _CELL = 996, (40, 230), (11, 64)
 _LETTER, _DIGIT = 8.3, 6.6
-
-
-class Confusion(NamedTuple):
-    classes: list[str]
-    counts: npt.NDArray[np.int64]
-
-
-def confusion(truth: Any, predicted: Any, classes: Any) -> Confusion:
-    """Count pairs of true and predicted classes, in natural order of their names."""
-    from sklearn.metrics import confusion_matrix
-
-    truth, predicted = np.asarray(truth).astype(str), np.asarray(predicted).astype(str)
-    names = sort_naturally(sorted({*map(str, classes), *truth.tolist()}))
-    return Confusion(names, confusion_matrix(truth, predicted, labels=names))
 
 
 @dataclass(frozen=True)
@@ -94,7 +78,9 @@ class Summary:
     parts: Sequence[Any] = ()  # topics as images
     codes: Sequence[ClassShare] = ()
     steps: Sequence[tuple[str, Names]] = ()  # what to do next, and its commands
-    evaluation: Evaluation | None = None
+    class_scores: Sequence[ClassScore] = ()
+    confusion: Confusion | None = None  # for single labels
+    judged: tuple[str, str] = ("", "")  # which predictions are judged, and how
     measures: Sequence[Measure] = ()
     warnings: Sequence[str] = ()
     remarks: Sequence[str] = ()
@@ -106,8 +92,7 @@ class Summary:
     @property
     def leading(self) -> list[list[tuple[Any, float]]]:
         """The main classes of every topic, without classes that are never predicted rightly."""
-        scores = [] if self.evaluation is None else self.evaluation.class_scores
-        wrong = {one.name for one in scores if not one.f > 0}
+        wrong = {one.name for one in self.class_scores if not one.f > 0}
         return [[pair for pair in topic.leading if pair[0] not in wrong] for topic in self.topics]
 
     @property
@@ -115,14 +100,6 @@ class Summary:
         """The measures that are drawn: accuracies, or else micro F, first that of the model."""
         drawn = ("accuracy", "micro_f")
         return [one for one in self.measures if one.interval and one.key.endswith(drawn)]
-
-    @property
-    def confusion(self) -> Confusion | None:
-        """The table of true and predicted classes, for single labels."""
-        found = self.evaluation
-        if found is None or found.several:
-            return None
-        return confusion(found.truth, found.predictions[MODEL], found.classes)
 
     def json(self) -> dict[str, Any]:
         """Return what programs read."""
@@ -158,15 +135,14 @@ class Summary:
         curve = figure(7.0, 2.8)
         if self.objective:
             objective_curve(self.objective, ax=curve.add_subplot())
-        topics, confusion = self.topics, self.confusion
+        topics = self.topics
         page: str = environment.get_template("report.html.j2").render(
             summary=self,
             topics=topics,
             order=sorted(range(len(topics)), key=lambda k: -(topics[k].size or 0.0)),
             classes=len(topics[0].shares) if topics else 0,
             shares=share_table(self),
-            confusion=confusion,
-            confusion_table=confusion_table(confusion),
+            confusion_table=confusion_table(self.confusion),
             results=_results(self),
             curve=png(curve) if self.objective else None,
             images=images,
@@ -184,17 +160,17 @@ def read(text: str) -> Summary:
     found["measures"] = [Measure(**one) for one in found["measures"]]
     found["pictures"] = [Picture(*one) for one in found["pictures"]]
     found["codes"] = [ClassShare(*one) for one in found["codes"]]
-    if (judged := found["evaluation"]) is not None:
-        predictions = {name: np.array(one) for name, one in judged["predictions"].items()}
-        judged |= {"truth": np.array(judged["truth"]), "predictions": predictions}
-        found["evaluation"] = Evaluation(**judged)
+    found["class_scores"] = [ClassScore(*one) for one in found["class_scores"]]
+    if found["confusion"] is not None:
+        classes, counts = found["confusion"]
+        found["confusion"] = Confusion(classes, np.array(counts))
     return Summary(**found)
 
 
 def _results(summary: Summary) -> list[Table]:
-    tables, found = list[Table](), summary.evaluation
-    if found is not None:
-        rows = [[one[0], str(one[4]), *map(format_score, one[1:4])] for one in found.class_scores]
+    tables, scores = list[Table](), summary.class_scores
+    if scores:
+        rows = [[one[0], str(one[4]), *map(format_score, one[1:4])] for one in scores]
         heads = ["Class", "samples", "precision", "recall", "F"]
         tables.append(("Precision and recall by class", _SCORES, heads, rows))
     if pairs := most_confused(summary.confusion):

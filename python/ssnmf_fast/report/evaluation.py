@@ -67,6 +67,20 @@ class ClassScore(NamedTuple):
     samples: int
 
 
+class Confusion(NamedTuple):
+    classes: list[str]
+    counts: Array
+
+
+def confusion(truth: Any, predicted: Any, classes: Any) -> Confusion:
+    """Count pairs of true and predicted classes, in natural order of their names."""
+    from sklearn.metrics import confusion_matrix
+
+    truth, predicted = np.asarray(truth).astype(str), np.asarray(predicted).astype(str)
+    names = sort_naturally(sorted({*map(str, classes), *truth.tolist()}))
+    return Confusion(names, confusion_matrix(truth, predicted, labels=names))
+
+
 class Score(NamedTuple):
     value: float
     low: float
@@ -154,6 +168,15 @@ class Evaluation:
             f"{self.where[0].upper()}{self.where[1:]}: each is predicted by a fit that did not "
             f"know its label.{part} Expect similar scores for new samples. {lines}{new}"
         )
+
+    @property
+    def shown(self) -> dict[str, Any]:
+        """What the page shows of classes, as parts of a summary."""
+        parts = {"class_scores": self.class_scores, "judged": (self.where, self.note)}
+        if self.several:
+            return parts
+        mine = self.predictions[MODEL]
+        return parts | {"confusion": confusion(self.truth, mine, self.classes)}
 
     @cached_property
     def _scores(self) -> dict[tuple[str, str], Score]:
