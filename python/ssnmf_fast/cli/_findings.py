@@ -24,7 +24,7 @@ from ..report.evaluation import REGRESSION, SVC, explain_no_estimate, format_sco
 from ..report.shares import ClassShare
 from ..selection import RankChoice
 from ._models import Fitted, measure
-from ._options import warn
+from ._options import for_json, warn
 from ._outputs import (
     METRICS_NAME,
     MODEL_NAME,
@@ -62,7 +62,6 @@ FILES = {
     _PARTS["words"]: "words of every topic in every slice, and those that increase there",
     _PARTS["classes"]: "prevalence of every topic in every class and slice",
 }
-_HEADS = ("code", "labeled", "predicted", "share", "low", "high")
 _DIGITS, _MOVED = 4, 0.05  # of a share; a difference of shares that is told
 _ENOUGH = 10  # held-out samples of every class, to compute shares from them alone
 _LEAST, _MAIN = 0.01, 0.5  # least share of an example, also relative to the largest of its topic
@@ -103,8 +102,8 @@ def write_all(fitted: Fitted, summary: Summary, out: Results, options: Namespace
 
 def _row(one: ClassShare) -> dict[str, Any]:
     """Return a row of the tables of codes, None where a share is not known."""
-    shares = [None if value != value else round(value, _DIGITS) for value in one[3:]]
-    return dict(zip(_HEADS, [*one[:3], *shares], strict=True))
+    shares = {name: round(getattr(one, name), _DIGITS) for name in ("share", "low", "high")}
+    return dict(for_json(one._asdict() | shares))
 
 
 def _list_pictures(fitted: Fitted, summary: Summary) -> list[Picture]:
@@ -140,8 +139,8 @@ def curve_of(choice: RankChoice) -> Picture:
     return Picture("Number of topics", f"{what}. {better} is better.", CURVE, choice.plot)
 
 
-def summarize(fitted: Fitted, options: Namespace) -> Summary:
-    """Return what a fit found; warn of what its model misses."""
+def summarize(fitted: Fitted, options: Namespace, told: Sequence[str]) -> Summary:
+    """Return what a fit found, and what it told; warn of what its model misses."""
     evaluation, labels, model = fitted.evaluation, fitted.labels, fitted.model
     labeled, shape, tree = int(fitted.training.sum()), fitted.image_shape, ""
     measures, remarks = measure(fitted), list[str]()
@@ -171,7 +170,7 @@ def summarize(fitted: Fitted, options: Namespace) -> Summary:
             facts["held out"] = int(fitted.held_out.sum())
     if (over := fitted.over_time) is not None:
         facts["slices of time"] = len(over.slices)
-        if "freq" not in fitted.given:
+        if "freq" not in options.given:
             remarks.append(f"length of slices by the span of the dates: {fitted.freq}; see --freq")
         remarks += over.notes
     facts |= {name: number for name, number in fitted.odd_texts.items() if number}
@@ -179,7 +178,7 @@ def summarize(fitted: Fitted, options: Namespace) -> Summary:
     if fitted.residual is not None:
         details["residual"] = f"{fitted.residual:.1e}"
     details |= {"dtype": str(model.components_.dtype), "fit": f"{fitted.seconds:.2f} s"}
-    settings, given = fitted.settings, [name.replace("_", " ") for name in fitted.given]
+    settings, given = fitted.settings, [name.replace("_", " ") for name in options.given]
     summary = Summary(
         title="Topics and labels" if labels is not None else "Topics",
         lead=f"{type(model).__name__}, {len(topics)} topics, fitted to {fitted.size}.",
@@ -198,7 +197,7 @@ def summarize(fitted: Fitted, options: Namespace) -> Summary:
         tables=_list_to_check(fitted),
         **({} if evaluation is None else evaluation.shown),
         measures=measures,
-        warnings=[*fitted.told],
+        warnings=[*told],
         remarks=remarks,
         tree=tree,
     )
@@ -241,7 +240,7 @@ def _list_steps(fitted: Fitted, options: Namespace) -> list[tuple[str, list[str]
         number = len(options.more_labels or ())
         filled = default_out(options.data, f"-to-label{number + 1 if number else ''}.csv")
         words = ["ssnmf-fast", "suggest", options.data]
-        for name in [name for name in _SHARED if name in fitted.given]:
+        for name in [name for name in _SHARED if name in options.given]:
             for one in np.atleast_1d(getattr(options, name)):
                 words += [f"--{name.replace('_', '-')}", str(one)]
         fit = f"ssnmf-fast fit {shlex.quote(options.data)} ... --more-labels {shlex.quote(filled)}"
@@ -351,6 +350,8 @@ def _list_numbers(fitted: Fitted, summary: Summary, options: Namespace) -> dict[
         "codes": [*map(_row, summary.codes)],
         "settings": fitted.settings,
         **({"odd_texts": fitted.odd_texts} if fitted.odd_texts else {}),
+        "warnings": summary.warnings,
+        "remarks": summary.remarks,
     }
     if (over := fitted.over_time) is not None:
         numbers["slices"] = len(over.slices)
@@ -373,7 +374,7 @@ def print_summary(fitted: Fitted, summary: Summary) -> None:
     if summary.codes:
         form = "{}|{}|{:.1%}|{:.1%} to {:.1%}".format
         texts = [form(*one[1:]).replace("nan% to nan%", "-").split("|") for one in summary.codes]
-        rows = [(one.name, text, one.share) for one, text in zip(summary.codes, texts, strict=True)]
+        rows = [(one.code, text, one.share) for one, text in zip(summary.codes, texts, strict=True)]
         print_classes("Codes", ("labeled", "predicted", "share", "95% interval"), rows)
     if scores := summary.class_scores:
         rows = [(s[0], [*map(format_score, s[1:4]), str(s[4])], s.samples) for s in scores]

@@ -8,7 +8,7 @@ import time
 import warnings
 from argparse import Namespace
 from contextlib import closing
-from dataclasses import fields, replace
+from dataclasses import fields
 from datetime import datetime
 from typing import Any
 
@@ -67,8 +67,8 @@ def run(options: Namespace, data: Data | None = None) -> dict[str, Any]:
     with results_folder(options, "fit", FILES, inputs) as out, keeping_warnings() as told:
         data = read_data(options) if data is None else data
         check_labels(model, data.labels, options)
-        fitted = replace(train(model, data, options), told=told, given=options.given)
-        summary = summarize(fitted, options)
+        fitted = train(model, data, options)
+        summary = summarize(fitted, options, told)
         write_all(fitted, summary, out, options)
         choice = getattr(fitted.model, "rank_choice_", None)
         if choice is not None and choice.high > 1:  # otherwise there is a warning
@@ -366,7 +366,8 @@ def _summarize(
     }
     kept = ("rank", "low", "high", "criterion", "rule", "notes")
     numbers = {name: value for name in kept if (value := getattr(choice, name)) is not None}
-    numbers |= {"ranks": [*choice.to_rows()], "settings": settings, "seconds": round(seconds, 3)}
+    numbers |= {"warnings": [*told], "ranks": choice.to_rows(), "settings": settings}
+    numbers["seconds"] = round(seconds, 3)
     lead = f"{choice.rank} topics, of {len(choice.ranks)} numbers tried"
     facts = {"topics": choice.rank, "tried": f"{choice.ranks[0]} to {choice.ranks[-1]}"}
     return Summary(
@@ -375,7 +376,7 @@ def _summarize(
         facts=facts | {"criterion": choice.criterion, "time": f"{seconds:.1f} s"},
         settings=settings,
         numbers=numbers,
-        warnings=[*told],
+        warnings=numbers["warnings"],
         remarks=choice.notes,
         pictures=[curve_of(choice)],
     )

@@ -92,8 +92,6 @@ class Fitted(Data):
     guided: bool = True
     seconds: float = 0.0
     settings: Mapping[str, str] = field(default_factory=dict)
-    told: Sequence[str] = ()  # warnings of reading and fitting
-    given: Collection[str] = ()  # settings that are not defaults
     target: float | None = None  # accuracy of the predictions that nobody checks
     least: float | None = None  # probability of these in new data, as found by the fit
     separator: str = SEPARATOR  # between the labels of a sample
@@ -223,7 +221,7 @@ class Fitted(Data):
         """Return the share of every code in some samples, or in all, in natural order."""
         counted = (self.coded | self.known) & chosen
         parts = self.indicators, self.known, self.proba, self.guesses, counted
-        rows = {one.name: one for one in shares_of_classes(self.model, *parts)}
+        rows = {one.code: one for one in shares_of_classes(self.model, *parts)}
         return [rows[name] for name in sort_naturally(self.classes)]
 
     @cached_property

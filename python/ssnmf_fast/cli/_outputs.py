@@ -76,9 +76,8 @@ class Results:
     def finish(self, summary: Summary) -> dict[str, Any]:
         """Put all files in place, then draw, and print the files; return what programs read."""
         self.path(CONTENT_NAME).write_text(summary.content() + "\n", "utf-8", _ESCAPED)
-        content = summary.json()
         path = self.path(next(name for name in SUMMARIES if name in self._about))
-        known = {"command": self._command, **content, "files": sorted(self._written)}
+        known = {"command": self._command, **summary.numbers, "files": sorted(self._written)}
         text = json.dumps(for_json(known), indent=2, ensure_ascii=False) + "\n"
         path.write_text(text, "utf-8", _ESCAPED)
         for name in self._about.keys() - self._written:
@@ -94,7 +93,7 @@ class Results:
         for why in dict.fromkeys(self._left_out.values()):
             missing = ", ".join(name for name in self._about if self._left_out.get(name) == why)
             print(f"  left out: {missing}; {why}")
-        found = {**content, "out": str(self._folder), "files": sorted(names)}
+        found = {**summary.numbers, "out": str(self._folder), "files": sorted(names)}
         return found | ({"left_out": self._left_out} if self._left_out else {})
 
     def write_rows(self, name: str, rows: Iterable[Mapping[str, Any]]) -> None:

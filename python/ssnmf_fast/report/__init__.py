@@ -101,10 +101,6 @@ class Summary:
         drawn = ("accuracy", "micro_f")
         return [one for one in self.measures if one.interval and one.key.endswith(drawn)]
 
-    def json(self) -> dict[str, Any]:
-        """Return what programs read."""
-        return {**self.numbers, "warnings": [*self.warnings], "remarks": [*self.remarks]}
-
     def content(self) -> str:
         """Return what the page shows, as JSON, from which :func:`read` makes the page again."""
         pictures = [one._replace(draw=None) for one in self.pictures]
