@@ -110,10 +110,8 @@ def _complete_ratings(source: Source, options: Namespace) -> dict[str, Any]:
         sizes = {"users": n, "items": m, "ratings": int(matrix.nnz), "merged": merged}
         numbers = {**sizes, "empty": len(empty), "columns": names, **found}
         numbers["seconds"]["all"] = time.perf_counter() - begin
-        draw = partial(singular_values, completion.singular_values)
-        return out.finish(
-            _summarize(numbers, examples, task.remarks, Picture("", "", _PICTURE, draw))
-        )
+        picture = Picture("", "", _PICTURE, partial(singular_values, completion.singular_values))
+        return out.finish(_summarize(numbers, examples, task.remarks, picture))
 
 
 def _summarize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from argparse import Namespace
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -36,31 +36,25 @@ from ._outputs import (
     make_table,
 )
 
-_TOPICS, _SHARES, _EXAMPLES = "topics.csv", "topic_classes.csv", "topic_examples.csv"
-_PREDICTIONS, _REPRESENTATION = "predictions.csv", "representation.npy"
-_OVER_TIME, _HEAT_MAP = "topics_over_time.csv", "topics_over_time.png"
-_PARTS = {"prevalence": _OVER_TIME}
-_PARTS |= {part: f"{part}_over_time.csv" for part in ("words", "classes")}
-_PROBABILITIES, _CODES, _CODES_BY = "probabilities.csv", "codes.csv", "codes_by.csv"
-_PICTURE, CURVE = "components.png", "ranks.png"
+_PREDICTIONS, CURVE = "predictions.csv", "ranks.png"
 FILES = {
     MODEL_NAME: "the model, for `ssnmf-fast predict` and ssnmf_fast.load",
     VECTORIZER_NAME: "vocabulary and idf, for `predict` and ssnmf_fast.io.load_vectorizer",
-    _TOPICS: "top terms of every topic",
-    _SHARES: "share of every class in a topic",
-    _EXAMPLES: "typical samples of every topic",
-    _CODES: "every code: coded, predicted, and its share of all samples",
-    _CODES_BY: "the same for every value of other columns",
+    "topics.csv": "top terms of every topic",
+    "topic_classes.csv": "share of every class in a topic",
+    "topic_examples.csv": "typical samples of every topic",
+    "codes.csv": "every code: coded, predicted, and its share of all samples",
+    "codes_by.csv": "the same for every value of other columns",
     _PREDICTIONS: "one line per sample",
-    _PROBABILITIES: "the same with the probabilities of all codes",
-    _REPRESENTATION: "weights of the topics in every sample",
+    "probabilities.csv": "the same with the probabilities of all codes",
+    "representation.npy": "weights of the topics in every sample",
     METRICS_NAME: "sizes and measures",
-    _PICTURE: "the topics as images",
+    "components.png": "the topics as images",
     CURVE: "how well numbers of topics predict words",
-    _OVER_TIME: "prevalence of every topic in every slice of time",
-    _HEAT_MAP: "the same as a picture",
-    _PARTS["words"]: "words of every topic in every slice, and those that increase there",
-    _PARTS["classes"]: "prevalence of every topic in every class and slice",
+    "topics_over_time.csv": "prevalence of every topic in every slice of time",
+    "topics_over_time.png": "the same as a picture",
+    "words_over_time.csv": "words of every topic in every slice, and those that increase there",
+    "classes_over_time.csv": "prevalence of every topic in every class and slice",
 }
 _DIGITS, _MOVED = 4, 0.05  # of a share; a difference of shares that is told
 _ENOUGH = 10  # held-out samples of every class, to compute shares from them alone
@@ -83,10 +77,10 @@ def write_all(fitted: Fitted, summary: Summary, out: Results, options: Namespace
         write_vectorizer(out.path(VECTORIZER_NAME), *vectorizer)
     _write_topics(out, fitted, summary)
     out.write_csv(_PREDICTIONS, *make_predictions(fitted))
-    np.save(out.path(_REPRESENTATION), model.representation_)
+    np.save(out.path("representation.npy"), model.representation_)
     if fitted.predicts:
-        out.write_csv(_PROBABILITIES, *make_table(fitted.ids, list_probabilities(fitted)))
-        out.write_rows(_CODES, map(_row, summary.codes))
+        out.write_csv("probabilities.csv", *make_table(fitted.ids, list_probabilities(fitted)))
+        out.write_rows("codes.csv", map(_row, summary.codes))
         if fitted.groups:
             parts = (
                 {"column": column, "value": group, **_row(one)}
@@ -94,10 +88,10 @@ def write_all(fitted: Fitted, summary: Summary, out: Results, options: Namespace
                 for group in sort_naturally([*set(groups)])
                 for one in fitted.shares_of_codes(np.array(groups) == group)
             )
-            out.write_rows(_CODES_BY, parts)
+            out.write_rows("codes_by.csv", parts)
     if (over := fitted.over_time) is not None:
-        for part, name in _PARTS.items():
-            out.write_rows(name, over.to_rows(part))  # type: ignore[arg-type]
+        for part, of in (("prevalence", "topics"), ("words", "words"), ("classes", "classes")):
+            out.write_rows(f"{of}_over_time.csv", over.to_rows(part))  # type: ignore[arg-type]
 
 
 def _row(one: ClassShare) -> dict[str, Any]:
@@ -114,7 +108,7 @@ def _list_pictures(fitted: Fitted, summary: Summary) -> list[Picture]:
         more = " and main classes" if any(classes) else ""
         caption = f"With their numbers{more}. Each image is approximated by a weighted sum of them."
         grid = partial(image_grid, model.components_, shape, names=names)
-        pictures.append(Picture("Components", caption, _PICTURE, grid))
+        pictures.append(Picture("Components", caption, "components.png", grid))
     if (choice := getattr(model, "rank_choice_", None)) is not None:
         pictures.append(curve_of(choice))
     if (over := fitted.over_time) is not None:
@@ -123,7 +117,7 @@ def _list_pictures(fitted: Fitted, summary: Summary) -> list[Picture]:
             "peak. Topics are sorted by peak; gray slices have no documents."
         )
         plot = partial(over.plot, n_terms=_NAME_TERMS)
-        pictures.append(Picture("Topics over time", caption, _HEAT_MAP, plot))
+        pictures.append(Picture("Topics over time", caption, "topics_over_time.png", plot))
     return pictures
 
 
@@ -304,34 +298,32 @@ def find_examples(fitted: Fitted, count: int = 3) -> list[list[Example]]:
 def _write_topics(out: Results, fitted: Fitted, summary: Summary) -> None:
     topics, examples = summary.topics, summary.examples
     heads = ["topic", "name"] if any(topic.name for topic in topics) else ["topic"]
-
-    def write(file: str, names: Sequence[Any], tables: Iterable[Iterable[Sequence[Any]]]) -> None:
-        rows = (
-            [*(getattr(topic, head) for head in heads), *row]
-            for topic, table in zip(topics, tables, strict=True)
-            for row in table
-        )
-        out.write_csv(file, [*heads, *names], rows)
-
-    terms = ([(k, *pair) for k, pair in enumerate(real_terms(one), start=1)] for one in topics)
-    write(_TOPICS, ("rank", "term", "weight"), terms)
+    firsts = [[getattr(topic, head) for head in heads] for topic in topics]
+    terms = (
+        [*first, rank, *pair]
+        for first, topic in zip(firsts, topics, strict=True)
+        for rank, pair in enumerate(real_terms(topic), start=1)
+    )
+    out.write_csv("topics.csv", [*heads, "rank", "term", "weight"], terms)
     if topics[0].shares:
-        shares = ([[share for _, share in topic.shares]] for topic in topics)
-        write(_SHARES, [label for label, _ in topics[0].shares], shares)
+        classes = [label for label, _ in topics[0].shares]
+        shares = ([share for _, share in topic.shares] for topic in topics)
+        rows = (first + row for first, row in zip(firsts, shares, strict=True))
+        out.write_csv("topic_classes.csv", [*heads, *classes], rows)
     names = ["sample"] + ["id"] * any(one.id for some in examples for one in some) + ["share"]
     names += ["label"] * (fitted.labels is not None) + ["text"] * (fitted.texts is not None)
-    tables = (
-        [[rank, *(getattr(one, name) for name in names)] for rank, one in enumerate(some, start=1)]
-        for some in examples
+    typical = (
+        [*first, rank, *(getattr(one, name) for name in names)]
+        for first, some in zip(firsts, examples, strict=True)
+        for rank, one in enumerate(some, start=1)
     )
-    write(_EXAMPLES, ["rank", *names], tables)
+    out.write_csv("topic_examples.csv", [*heads, "rank", *names], typical)
 
 
 def _list_numbers(fitted: Fitted, summary: Summary, options: Namespace) -> dict[str, Any]:
     """Return sizes and measures, for programs."""
-    evaluation, by = fitted.evaluation, None
-    if evaluation is not None:
-        by = "validation" if evaluation.by_validation else "held-out samples"
+    evaluation = fitted.evaluation
+    by = evaluation and ("validation" if evaluation.by_validation else "held-out samples")
     scores = [one._asdict() for one in summary.class_scores]
     numbers: dict[str, Any] = {
         "model": options.model,
