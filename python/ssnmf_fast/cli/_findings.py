@@ -134,7 +134,7 @@ def curve_of(choice: RankChoice) -> Picture:
 
 
 def summarize(fitted: Fitted, options: Namespace, told: Sequence[str]) -> Summary:
-    """Return what a fit found, and what it told; warn of what its model misses."""
+    """Return what a fit found, with its warnings, to which those of its scores are added."""
     evaluation, labels, model = fitted.evaluation, fitted.labels, fitted.model
     labeled, shape, tree = int(fitted.training.sum()), fitted.image_shape, ""
     measures, remarks = measure(fitted), list[str]()
