@@ -151,10 +151,8 @@ def run_report(options: Namespace) -> dict[str, Any]:
         wrong = f"{folder} has no {CONTENT_NAME} of this version of ssnmf-fast"
         made_by = read_summary(folder)[0] or "fit, choose-rank, complete or recommend"
         raise UsageError(f"{wrong}; it needs a new folder of {made_by}") from error
-    there = {
-        one.file: folder / one.file for one in summary.pictures if (folder / one.file).exists()
-    }
-    page = summary.html({name: path.read_bytes() for name, path in there.items()})
+    paths = {one.file: folder / one.file for one in summary.pictures}
+    page = summary.html({name: path.read_bytes() for name, path in paths.items() if path.exists()})
     with new_files(folder) as files:
         files.path(folder / PAGE_NAME).write_text(page, "utf-8", _ESCAPED)
     print(f"the page is in {folder / PAGE_NAME}")
