@@ -19,8 +19,8 @@ from helpers.topic_tables import make_topics
 
 from ssnmf_fast import report as _page
 from ssnmf_fast.cli import main
-from ssnmf_fast.report import Example, Report, confusion, read, render, to_json
-from ssnmf_fast.report.evaluation import Evaluation, Measure
+from ssnmf_fast.report import Example, Picture, Summary, read
+from ssnmf_fast.report.evaluation import Evaluation, Measure, confusion
 from ssnmf_fast.report.shares import ClassShare
 from ssnmf_fast.results import Topics
 
@@ -77,9 +77,8 @@ def topics_of(n_topics: int, names: list[str]) -> Topics:
     return topics.with_sizes(rng.random(n_topics))
 
 
-def report(**parts: Any) -> Report:
-    settings = [("seed", "0")]
-    return Report("Title", "lead", [("samples", "9")], settings, [(0, 9.0), (1, 2.0)], **parts)
+def summary(**parts: Any) -> Summary:
+    return Summary("Title", "lead", {"samples": 9}, {"seed": 0}, **parts)
 
 
 class TestTables:
@@ -89,7 +88,7 @@ class TestTables:
         names = [name.format(k) for k in range(count)]
         truth = [names[k % count] for k in range(300)]
         for heat in (
-            _page.share_table(report(topics=topics_of(10, names), class_counts=[7] * count)),
+            _page.share_table(summary(topics=topics_of(10, names), class_counts=[7] * count)),
             _page.confusion_table(confusion(truth, truth[::-1], names)),
         ):
             assert heat is not None
@@ -115,7 +114,7 @@ class TestTables:
     def test_no_table_beyond_a_hundred_classes(self) -> None:
         for count, drawn in ((100, True), (101, False)):
             names = [f"class {k}" for k in range(count)]
-            shares = _page.share_table(report(topics=topics_of(3, names)))
+            shares = _page.share_table(summary(topics=topics_of(3, names)))
             assert (shares is not None) == drawn
             assert (_page.confusion_table(confusion(names, names, names)) is not None) == drawn
         pairs = _page.most_confused(confusion(names, names[1:] + names[:1], names))
@@ -124,22 +123,22 @@ class TestTables:
     def test_shares(self) -> None:
         B = np.array([[1.0, 0, 0], [0, 0, 3], [1, 3, 0], [2, 0, 0]])
         topics = make_topics(np.eye(4, 5), n_terms=3).with_shares(["b", "a", "c"], B)
-        heat = _page.share_table(report(topics=topics, class_counts=[10, 20, 30]))
+        heat = _page.share_table(summary(topics=topics, class_counts=[10, 20, 30]))
         assert heat is not None
         assert heat.classes == ["b (10)", "a (20)", "c (30)"]
         # Topics of one class are neighbors, unless they have names.
         assert [name[0] for name in heat.names] == ["0", "3", "2", "1"]
         assert [cell.text for cell in heat.cells[2]] == ["25", "75", ""]
         assert heat.cells[2][1].about.endswith(": 75.0%")
-        named = _page.share_table(report(topics=topics.named(list("pqrs"))))
+        named = _page.share_table(summary(topics=topics.named(list("pqrs"))))
         assert named is not None
         assert named.names == list("pqrs")
-        assert _page.share_table(report(topics=make_topics(np.eye(2)))) is None
-        assert _page.share_table(report()) is None
+        assert _page.share_table(summary(topics=make_topics(np.eye(2)))) is None
+        assert _page.share_table(summary()) is None
 
     def test_colors_use_the_whole_scale(self) -> None:
         topics = make_topics(np.eye(1, 5)).with_shares(list(range(10)), np.ones((1, 10)))
-        heat = _page.share_table(report(topics=topics))
+        heat = _page.share_table(summary(topics=topics))
         assert heat is not None
         assert {cell.ground for cell in heat.cells[0]} == {0.5}  # 0.1 of 0.2
 
@@ -165,7 +164,7 @@ class TestTables:
 def page(**parts: Any) -> str:
     pytest.importorskip("jinja2")
     pytest.importorskip("matplotlib")
-    return render(replace(report(), **parts))
+    return replace(summary(), **parts).html({})
 
 
 def test_remarks_end_with_one_dot() -> None:
@@ -174,8 +173,8 @@ def test_remarks_end_with_one_dot() -> None:
     assert "<summary>Few texts.</summary>" in text
 
 
-def judged(truth: list[str], guessed: list[str], classes: list[str]) -> Evaluation:
-    return Evaluation(np.array(truth), {"model": np.array(guessed)}, classes, False)
+def judged(truth: list[str], guessed: list[str], classes: list[str]) -> dict[str, Any]:
+    return Evaluation(np.array(truth), {"model": np.array(guessed)}, classes, False).shown
 
 
 def rows_of(text: str) -> list[str]:
@@ -214,7 +213,7 @@ class TestTopicRows:
     def test_a_class_that_is_not_predicted_is_no_tag(self, guessed: str, tagged: list[str]) -> None:
         topics = make_topics(np.eye(2, 5)).with_shares(["u", "v"], np.array([[9.0, 1], [2, 8]]))
         found = judged(list("uuvv"), list(guessed), ["u", "v"])
-        text = page(topics=topics, evaluation=found)
+        text = page(topics=topics, **found)
         assert re.findall('class="tag" title="(.*?)"', text) == tagged
 
     def test_images(self) -> None:
@@ -240,12 +239,12 @@ class TestPage:
     def test_what_matters_comes_first(self) -> None:
         names = ["a", "b", "c"]
         text = page(
-            facts=[("samples", "9")],
-            settings=[("rank", "5")],
-            other_settings=[("tol", "1e-4")],
-            details=[("residual", "1e-3")],
+            facts={"samples": 9},
+            settings={"rank": 5},
+            other_settings={"tol": 1e-4},
+            details={"residual": "1e-3"},
             topics=topics_of(2, names),
-            evaluation=judged(names, ["b", "a", "c"], names),
+            **judged(names, ["b", "a", "c"], names),
             measures=[Measure("accuracy", "accuracy", 0.3, "30% (so)", "Right ones.", (0.1, 0.6))],
             codes=[
                 ClassShare("rare", 1, 2, 0.1, 0.02, 0.3),
@@ -277,7 +276,7 @@ class TestPage:
             topics=topics_of(2, names).named([EVIL, "q"]),
             examples=[[Example(0, 0.9, EVIL, EVIL)], []],
             class_counts=[1, 2, 3],
-            evaluation=judged(names, ["b", EVIL, "c"], names),
+            **judged(names, ["b", EVIL, "c"], names),
         )
         assert "<script" not in text
         assert "http" not in text
@@ -295,13 +294,13 @@ class TestPage:
         assert "Topic 0: p" in text
 
     def test_an_objective_of_few_points_is_folded(self) -> None:
-        assert "<details open>" not in page()
+        assert "<details open>" not in page(objective=[(0, 9.0), (1, 2.0)])
         assert "<details open>" in page(objective=[(k, 9.0 - k) for k in range(4)])
 
     def test_many_classes_are_told_in_words(self) -> None:
         names = [f"class {k}" for k in range(120)]
         guessed = [*names[1::-1], *names[2:]]
-        text = page(topics=topics_of(3, names), evaluation=judged(names, guessed, names))
+        text = page(topics=topics_of(3, names), **judged(names, guessed, names))
         assert text.count("too many classes to show here, 120") == 2
         assert "see topic_classes.csv." in text
         assert 'class="tag"' in text
@@ -317,7 +316,7 @@ class TestPage:
     def test_made_again_from_its_content(self) -> None:
         names = ["a", "b", "c"]
         full = replace(
-            report(
+            summary(
                 class_counts=[1, 2, 3],
                 parts=[np.eye(2), np.array([[0, np.nan]])],
                 remarks=["so"],
@@ -325,13 +324,13 @@ class TestPage:
             ),
             topics=topics_of(2, names),
             examples=[[Example(0, 0.9, "a", image=np.eye(2))], []],
-            evaluation=judged(names, ["b", "a", "c"], names),
+            **judged(names, ["b", "a", "c"], names),
             measures=[Measure("accuracy", "accuracy", 0.3, "30% (so)", "Right ones.", (0.1, 0.6))],
             codes=[ClassShare("a", 1, 2, 0.25, np.nan, np.nan)],
-            pictures=[("Title", "caption", "a.png"), ("Absent", "", "b.png")],
+            pictures=[Picture("Title", "caption", "a.png"), Picture("Absent", "", "b.png")],
         )
         images = {"a.png": b"a picture"}
-        assert render(read(to_json(full)), images) == (text := render(full, images))
+        assert read(full.content()).html(images) == (text := full.html(images))
         assert base64.b64encode(b"a picture").decode() in text
         assert "Absent" not in text
 

@@ -160,7 +160,7 @@ def test_copies_are_said(shares):
 def test_idle_components_in_pictures_and_reports(counts):
     plotting = pytest.importorskip("ssnmf_fast.plotting")
     pytest.importorskip("matplotlib")
-    from ssnmf_fast.report import Report, render
+    from ssnmf_fast.report import Summary
 
     X, y = counts
     model = sf.papers.SupervisedBayesianNMF(
@@ -168,11 +168,11 @@ def test_idle_components_in_pictures_and_reports(counts):
     )
     topics = model.fit(X, y).topics(n_terms=3)
     active = model.active_components_
-    report = Report("title", "lead", (), (), ((0, 2.0), (1, 1.0)), topics=topics)
+    summary = Summary("title", "lead", {}, {}, objective=[(0, 2.0), (1, 1.0)], topics=topics)
     assert 0 < np.count_nonzero(~active) < 4
     bars = [len(axes.patches) for axes in plotting.term_bars(topics).axes]
     assert [n > 0 for n in bars] == active.tolist()
-    _, *cards = render(report).split('<div class="topic" id="topic')
+    _, *cards = summary.html({}).split('<div class="topic" id="topic')
     shown = {
         int(card.split('"')[0]): '<span class="words">empty</span>' not in card for card in cards
     }

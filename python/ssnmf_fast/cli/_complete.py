@@ -9,6 +9,7 @@ from argparse import Namespace
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,7 +32,7 @@ from ..completion._methods import METHODS
 from ..completion._noisy import Biases, ranks
 from ..completion._result import Completion
 from ..plotting import singular_values
-from ..report import Report
+from ..report import Picture, Summary
 from ._options import UsageError, refuse, warn
 from ._outputs import MODEL_NAME, default_out, new_files, refuse_replacing, results_folder
 from ._read import MATRIX_HINT, Source, delimiter_hint, find_source, load_matrix, read_parts
@@ -82,7 +83,7 @@ def _complete_ratings(source: Source, options: Namespace) -> dict[str, Any]:
             print(f"            {len(empty)} empty ratings, to be predicted")
         roles = ", ".join(f"{role} {name!r}" for role, name in names.items())
         print(f"  columns   {roles}; {task.density:.2%} of the pairs are rated", flush=True)
-        completion, summary = task.evaluate()
+        completion, found = task.evaluate()
         by_user, by_item = np.diff(matrix.indptr), np.bincount(matrix.indices, minlength=m)
         best, values = _highest(completion, matrix, top, options.threads)
         places = np.argwhere(best >= 0).tolist()
@@ -98,9 +99,6 @@ def _complete_ratings(source: Source, options: Namespace) -> dict[str, Any]:
             pairs = zip(empty.tolist(), completion.predict(*empty.T).tolist(), strict=True)
             rated = ((users[u], items[i], value) for (u, i), value in pairs)
             out.write_csv(_PREDICTIONS, ("user", "item", "predicted rating"), rated)
-        sizes = {"users": n, "items": m, "ratings": int(matrix.nnz), "merged": merged}
-        report = {**sizes, "empty": len(empty), "columns": names, **summary}
-        report["seconds"]["all"] = time.perf_counter() - begin
         examples = []
         # Shown are users with about the number of ratings that is listed.
         for u in np.argsort(np.abs(by_user - _LISTED), kind="stable")[:_SHOWN]:
@@ -109,17 +107,21 @@ def _complete_ratings(source: Source, options: Namespace) -> dict[str, Any]:
             known = ", ".join(f"{items[own.indices[k]]} ({own.data[k]:g})" for k in liked)
             predicted = ", ".join(f"{items[best[u, k]]} ({values[u, k]:.3g})" for k in listed)
             examples.append((users[u], known, predicted))
-        out.finish(report, _page(report, examples, task.remarks))
-        out.draw(_PICTURE, lambda: singular_values(completion.singular_values))
-    return out.show()
+        sizes = {"users": n, "items": m, "ratings": int(matrix.nnz), "merged": merged}
+        numbers = {**sizes, "empty": len(empty), "columns": names, **found}
+        numbers["seconds"]["all"] = time.perf_counter() - begin
+        picture = Picture("", "", _PICTURE, partial(singular_values, completion.singular_values))
+        return out.finish(_summarize(numbers, examples, task.remarks, picture))
 
 
-def _page(report: Mapping[str, Any], examples: list[Any], remarks: list[str]) -> Report:
-    """Return the content of the page: errors, then predictions for some users."""
-    errors, tables = report["errors"], list[Any]()
-    facts = [(f"RMSE of the {name}", f"{one['RMSE']:.3g}") for name, one in errors.items()]
+def _summarize(
+    numbers: dict[str, Any], examples: list[Any], remarks: list[str], picture: Picture
+) -> Summary:
+    """Return what was found: errors, then predictions for some users."""
+    errors, tables = numbers["errors"], list[Any]()
+    facts = {f"RMSE of the {name}": f"{one['RMSE']:.3g}" for name, one in errors.items()}
     if errors:
-        note = f"Predictions of {report['held_out']} ratings that were hidden from a first fit."
+        note = f"Predictions of {numbers['held_out']} ratings that were hidden from a first fit."
         rows = [(name, f"{one['RMSE']:.4g}", f"{one['MAE']:.4g}") for name, one in errors.items()]
         tables.append(("Errors", note, ("", "RMSE", "mean absolute error"), rows))
     heads = ("User", "Ratings (at most ten, highest first)", "Highest predictions")
@@ -127,13 +129,15 @@ def _page(report: Mapping[str, Any], examples: list[Any], remarks: list[str]) ->
     tables.append(("Examples", note, heads, examples))
     settings = ("density", "method", "rank", "gamma", "clip", "seed", "iterations")
     sizes = ("users", "items", "ratings", "empty", "merged")
-    return Report(
+    return Summary(
         title="Ratings",
-        lead=f"{report['ratings']} ratings of {report['items']} items by {report['users']} users.",
-        facts=[*facts, *((name, str(report[name])) for name in sizes if report[name])],
-        settings=[(one, str(report[one])) for one in settings if report[one] is not None],
+        lead="{ratings} ratings of {items} items by {users} users.".format(**numbers),
+        facts=facts | {name: numbers[name] for name in sizes if numbers[name]},
+        settings={name: numbers[name] for name in settings if numbers[name] is not None},
+        numbers=numbers,
         tables=tables,
         remarks=remarks,
+        pictures=[picture],
     )
 
 
@@ -164,7 +168,7 @@ def _complete_matrix(source: Source, options: Namespace) -> dict[str, Any]:
     with new_files(out.parent) as files:
         print("Completion of a matrix\n")
         print(f"  data      {path}: {n} x {m}, {entries.nnz} entries observed, {task.density:.2%}")
-        completion, summary = task.evaluate()
+        completion, found = task.evaluate()
         if large:
             reader = "ssnmf_fast.load(...).predict(rows, columns) reads them"
             written = f"The factors are in {out}; {reader}"
@@ -180,7 +184,7 @@ def _complete_matrix(source: Source, options: Namespace) -> dict[str, Any]:
                     np.savez(file, X=dense)
     print(f"\n{written}")
     sizes = {"rows": n, "columns": m, "observed": int(entries.nnz)}
-    return {**sizes, **summary, "out": str(out)}
+    return {**sizes, **found, "out": str(out)}
 
 
 def _highest(

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import shlex
 from argparse import Namespace
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -18,17 +19,16 @@ from .._persist.texts import VECTORIZER_NAME, write_vectorizer
 from .._topics import Topics, class_means, numbered_names, real_terms
 from ..estimators import TopicTree
 from ..plotting import image_grid
-from ..report import Drawing, Example, Names, Report, Table
-from ..report.evaluation import REGRESSION, SVC, explain_no_estimate, format_score
+from ..report import Example, Names, Picture, Summary, Table
+from ..report.evaluation import REGRESSION, SVC, explain_no_estimate, format_score, values_of
 from ..report.shares import ClassShare
 from ..selection import RankChoice
 from ._models import Fitted, measure
-from ._options import warn
+from ._options import for_json, warn
 from ._outputs import (
     METRICS_NAME,
     MODEL_NAME,
     PAGE_NAME,
-    SEPARATOR,
     Results,
     default_out,
     list_probabilities,
@@ -36,32 +36,26 @@ from ._outputs import (
     make_table,
 )
 
-_TOPICS, _SHARES, _EXAMPLES = "topics.csv", "topic_classes.csv", "topic_examples.csv"
-_PREDICTIONS, _REPRESENTATION = "predictions.csv", "representation.npy"
-_OVER_TIME, _HEAT_MAP = "topics_over_time.csv", "topics_over_time.png"
-_PARTS = {"words": "words_over_time.csv", "classes": "classes_over_time.csv"}
-_PROBABILITIES, _CODES, _CODES_BY = "probabilities.csv", "codes.csv", "codes_by.csv"
-_PICTURE, CURVE = "components.png", "ranks.png"
+_PREDICTIONS, CURVE = "predictions.csv", "ranks.png"
 FILES = {
     MODEL_NAME: "the model, for `ssnmf-fast predict` and ssnmf_fast.load",
     VECTORIZER_NAME: "vocabulary and idf, for `predict` and ssnmf_fast.io.load_vectorizer",
-    _TOPICS: "top terms of every topic",
-    _SHARES: "share of every class in a topic",
-    _EXAMPLES: "typical samples of every topic",
-    _CODES: "every code: coded, predicted, and its share of all samples",
-    _CODES_BY: "the same for every value of other columns",
+    "topics.csv": "top terms of every topic",
+    "topic_classes.csv": "share of every class in a topic",
+    "topic_examples.csv": "typical samples of every topic",
+    "codes.csv": "every code: coded, predicted, and its share of all samples",
+    "codes_by.csv": "the same for every value of other columns",
     _PREDICTIONS: "one line per sample",
-    _PROBABILITIES: "the same with the probabilities of all codes",
-    _REPRESENTATION: "weights of the topics in every sample",
+    "probabilities.csv": "the same with the probabilities of all codes",
+    "representation.npy": "weights of the topics in every sample",
     METRICS_NAME: "sizes and measures",
-    _PICTURE: "the topics as images",
+    "components.png": "the topics as images",
     CURVE: "how well numbers of topics predict words",
-    _OVER_TIME: "prevalence of every topic in every slice of time",
-    _HEAT_MAP: "the same as a picture",
-    _PARTS["words"]: "words of every topic in every slice, and those that increase there",
-    _PARTS["classes"]: "prevalence of every topic in every class and slice",
+    "topics_over_time.csv": "prevalence of every topic in every slice of time",
+    "topics_over_time.png": "the same as a picture",
+    "words_over_time.csv": "words of every topic in every slice, and those that increase there",
+    "classes_over_time.csv": "prevalence of every topic in every class and slice",
 }
-_HEADS = ("code", "labeled", "predicted", "share", "low", "high")
 _DIGITS, _MOVED = 4, 0.05  # of a share; a difference of shares that is told
 _ENOUGH = 10  # held-out samples of every class, to compute shares from them alone
 _LEAST, _MAIN = 0.01, 0.5  # least share of an example, also relative to the largest of its topic
@@ -73,60 +67,61 @@ _NAME_TERMS = 3  # in the name of a topic over time
 _TERMS_PRINTED, _IMAGES_PRINTED, _CLASSES_PRINTED, _LONGEST_NAME = 8, 10, 20, 32
 
 
-def write_all(fitted: Fitted, out: Results, options: Namespace) -> Report:
-    """Write every file; return what is reported."""
-    report, model = make_report(fitted, options), fitted.model
-    separator = options.label_separator or SEPARATOR
-    notes = {"label_separator": separator, "id": options.id}  # for `predict`
+def write_all(fitted: Fitted, summary: Summary, out: Results, options: Namespace) -> None:
+    """Write the model and every table."""
+    model = fitted.model
+    notes = {"label_separator": fitted.separator, "id": options.id}  # for `predict`
     notes |= {"least": fitted.sure[0]} if fitted.target else {}
     save_with_notes(model, out.path(MODEL_NAME), notes)
     if (vectorizer := fitted.vectorizer) is not None:
         write_vectorizer(out.path(VECTORIZER_NAME), *vectorizer)
-    _write_topics(out, fitted, report)
-    out.write_csv(_PREDICTIONS, *make_predictions(fitted, separator))
-    np.save(out.path(_REPRESENTATION), model.representation_)
+    _write_topics(out, fitted, summary)
+    out.write_csv(_PREDICTIONS, *make_predictions(fitted))
+    np.save(out.path("representation.npy"), model.representation_)
     if fitted.predicts:
-        out.write_csv(_PROBABILITIES, *make_table(fitted.ids, list_probabilities(fitted)))
-        out.write_csv(_CODES, _HEADS, map(_cells, report.codes))
+        out.write_csv("probabilities.csv", *make_table(fitted.ids, list_probabilities(fitted)))
+        out.write_rows("codes.csv", map(_row, summary.codes))
         if fitted.groups:
             parts = (
-                [column, group, *_cells(one)]
+                {"column": column, "value": group, **_row(one)}
                 for column, groups in fitted.groups.items()
                 for group in sort_naturally([*set(groups)])
                 for one in fitted.shares_of_codes(np.array(groups) == group)
             )
-            out.write_csv(_CODES_BY, ["column", "value", *_HEADS], parts)
-    for part, name in {"prevalence": _OVER_TIME, **_PARTS}.items():
-        rows = fitted.over_time and fitted.over_time.to_rows(part)  # type: ignore[arg-type]
-        if rows:
-            out.write_csv(name, [*rows[0]], ([*row.values()] for row in rows))
-    drawings, shape = list[Drawing](), fitted.image_shape
+            out.write_rows("codes_by.csv", parts)
+    if (over := fitted.over_time) is not None:
+        for part, of in (("prevalence", "topics"), ("words", "words"), ("classes", "classes")):
+            out.write_rows(f"{of}_over_time.csv", over.to_rows(part))  # type: ignore[arg-type]
+
+
+def _row(one: ClassShare) -> dict[str, Any]:
+    """Return a row of the tables of codes, None where a share is not known."""
+    shares = {name: round(getattr(one, name), _DIGITS) for name in ("share", "low", "high")}
+    return dict(for_json(one._asdict() | shares))
+
+
+def _list_pictures(fitted: Fitted, summary: Summary) -> list[Picture]:
+    pictures, model, shape = list[Picture](), fitted.model, fitted.image_shape
     if shape is not None:
-        classes = [", ".join(str(name) for name, _ in some) for some in report.leading]
+        classes = [", ".join(str(name) for name, _ in some) for some in summary.leading]
         names = [f"{k} ({one})" if one else str(k) for k, one in enumerate(classes)]
         more = " and main classes" if any(classes) else ""
         caption = f"With their numbers{more}. Each image is approximated by a weighted sum of them."
         grid = partial(image_grid, model.components_, shape, names=names)
-        drawings.append(("Components", caption, _PICTURE, grid))
+        pictures.append(Picture("Components", caption, "components.png", grid))
     if (choice := getattr(model, "rank_choice_", None)) is not None:
-        drawings.append(curve_of(choice))
+        pictures.append(curve_of(choice))
     if (over := fitted.over_time) is not None:
         caption = (
             f"Prevalence of every topic in {len(over.slices)} slices of time, relative to its "
             "peak. Topics are sorted by peak; gray slices have no documents."
         )
         plot = partial(over.plot, n_terms=_NAME_TERMS)
-        drawings.append(("Topics over time", caption, _HEAT_MAP, plot))
-    out.finish(describe(fitted, report, options), report, drawings)
-    return report
+        pictures.append(Picture("Topics over time", caption, "topics_over_time.png", plot))
+    return pictures
 
 
-def _cells(one: ClassShare) -> list[Any]:
-    """Return a row of the tables of codes, empty where a share is not known."""
-    return [*one[:3], *(None if value != value else round(value, _DIGITS) for value in one[3:])]
-
-
-def curve_of(choice: RankChoice) -> Drawing:
+def curve_of(choice: RankChoice) -> Picture:
     """Return the curve of scores by number of topics."""
     what = f"The {choice.label} for every number of topics"
     if choice.criterion == "bound":
@@ -135,16 +130,20 @@ def curve_of(choice: RankChoice) -> Drawing:
         what += ": means of the splits, with one standard error; points are single splits"
     what += "; any number in the shaded range will do" * (choice.criterion == "words")
     better = "Larger" if choice.larger_is_better else "Smaller"
-    return "Number of topics", f"{what}. {better} is better.", CURVE, choice.plot
+    return Picture("Number of topics", f"{what}. {better} is better.", CURVE, choice.plot)
 
 
-def make_report(fitted: Fitted, options: Namespace) -> Report:
-    """Return the report of a fit, without its pictures."""
+def summarize(fitted: Fitted, options: Namespace, told: Sequence[str]) -> Summary:
+    """Return what a fit found, with its warnings, to which those of its scores are added."""
     evaluation, labels, model = fitted.evaluation, fitted.labels, fitted.model
     labeled, shape, tree = int(fitted.training.sum()), fitted.image_shape, ""
-    measures, remarks = [] if evaluation is None else evaluation.measures(), []
-    if evaluation is not None and not {SVC, REGRESSION} & evaluation.predictions.keys():
-        remarks.append("not compared with a simple classifier: the data are too large")
+    measures, remarks = measure(fitted), list[str]()
+    if evaluation is not None:
+        measures = [*evaluation.measures(), *measures]
+        for line in evaluation.shortfalls():
+            warn(line)
+        if not {SVC, REGRESSION} & evaluation.predictions.keys():
+            remarks.append("not compared with a simple classifier: the data are too large")
     if fitted.target is not None and fitted.coded.any():
         remarks.append(describe_sure(fitted))
     if evaluation is None and fitted.guided and labels is not None:
@@ -158,33 +157,30 @@ def make_report(fitted: Fitted, options: Namespace) -> Report:
     if any("/" in topic.name for topic in topics):  # names of subtopics, such as "grain/wheat"
         with suppress(ValueError):  # a topic and its subtopics
             tree = str(TopicTree(model, fitted.terms))
-    facts = {"samples": str(fitted.X.shape[0]), "topics": str(len(model.components_))}
+    facts: dict[str, Any] = {"samples": fitted.X.shape[0], "topics": len(topics)}
     if labels is not None:
-        facts["labels" if labels.several else "classes"] = str(len(labels.names))
-        facts["labeled"] = str(labeled)
+        facts |= {"labels" if labels.several else "classes": len(labels.names), "labeled": labeled}
         if fitted.held_out.any():
-            facts["held out"] = str(int(fitted.held_out.sum()))
+            facts["held out"] = int(fitted.held_out.sum())
     if (over := fitted.over_time) is not None:
-        facts["slices of time"] = str(len(over.slices))
-        if "freq" not in fitted.given:
+        facts["slices of time"] = len(over.slices)
+        if "freq" not in options.given:
             remarks.append(f"length of slices by the span of the dates: {fitted.freq}; see --freq")
         remarks += over.notes
-    facts |= {name: str(number) for name, number in fitted.odd_texts.items() if number}
-    details = {"iterations": str(model.n_iter_)}
+    facts |= {name: number for name, number in fitted.odd_texts.items() if number}
+    details: dict[str, Any] = {"iterations": model.n_iter_}
     if fitted.residual is not None:
         details["residual"] = f"{fitted.residual:.1e}"
     details |= {"dtype": str(model.components_.dtype), "fit": f"{fitted.seconds:.2f} s"}
-    given = [pair for pair in fitted.settings if pair[0].replace(" ", "_") in fitted.given]
-    others = [pair for pair in fitted.settings if pair not in given]
-    return Report(
+    settings, given = fitted.settings, [name.replace("_", " ") for name in options.given]
+    summary = Summary(
         title="Topics and labels" if labels is not None else "Topics",
         lead=f"{type(model).__name__}, {len(topics)} topics, fitted to {fitted.size}.",
-        facts=[*facts.items()],
-        settings=given,
-        details=[*details.items()],
-        other_settings=others,
+        facts=facts,
+        settings={name: one for name, one in settings.items() if name in given},
+        details=details,
+        other_settings={name: one for name, one in settings.items() if name not in given},
         objective=model.objective_,
-        residual=fitted.residual,
         topics=topics,
         shares_note=note,
         class_counts=counts,
@@ -192,13 +188,15 @@ def make_report(fitted: Fitted, options: Namespace) -> Report:
         examples=find_examples(fitted),
         parts=() if shape is None else [*model.components_.reshape(-1, *shape)],
         steps=_list_steps(fitted, options),
-        tables=_list_to_check(fitted, options.label_separator or SEPARATOR),
-        evaluation=evaluation,
-        measures=[*measures, *measure(fitted)],
-        warnings=[*fitted.told, *([] if evaluation is None else evaluation.shortfalls())],
+        tables=_list_to_check(fitted),
+        **({} if evaluation is None else evaluation.shown),
+        measures=measures,
+        warnings=[*told],
         remarks=remarks,
         tree=tree,
     )
+    numbers, pictures = _list_numbers(fitted, summary, options), _list_pictures(fitted, summary)
+    return replace(summary, numbers=numbers, pictures=pictures)
 
 
 def describe_sure(fitted: Fitted) -> str:
@@ -210,12 +208,12 @@ def describe_sure(fitted: Fitted) -> str:
     return f"at least {fitted.target:.0%} right: {sure}; {unsure} to check by hand"
 
 
-def _list_to_check(fitted: Fitted, separator: str) -> list[Table]:
+def _list_to_check(fitted: Fitted) -> list[Table]:
     """Return a table of the least sure predictions."""
     if not fitted.predicts or not len(every := fitted.to_check):
         return []
-    names, rows = fitted.name_predictions(separator), list[Names]()
-    ids, texts, second = fitted.ids, fitted.texts, fitted.name_second()
+    rows, ids, texts = list[Names](), fitted.ids, fitted.texts
+    names, second = fitted.predictions, fitted.name_second()
     for k in every[:_CHECKED].tolist():
         parts = k if ids is None else ids[1][k], "" if texts is None else shorten(texts[k])
         rows.append([*map(str, parts), names[k], f"{fitted.certainty[k]:.2f}", second[k]])
@@ -236,7 +234,7 @@ def _list_steps(fitted: Fitted, options: Namespace) -> list[tuple[str, list[str]
         number = len(options.more_labels or ())
         filled = default_out(options.data, f"-to-label{number + 1 if number else ''}.csv")
         words = ["ssnmf-fast", "suggest", options.data]
-        for name in [name for name in _SHARED if name in fitted.given]:
+        for name in [name for name in _SHARED if name in options.given]:
             for one in np.atleast_1d(getattr(options, name)):
                 words += [f"--{name.replace('_', '-')}", str(one)]
         fit = f"ssnmf-fast fit {shlex.quote(options.data)} ... --more-labels {shlex.quote(filled)}"
@@ -297,93 +295,87 @@ def find_examples(fitted: Fitted, count: int = 3) -> list[list[Example]]:
     return examples
 
 
-def _write_topics(out: Results, fitted: Fitted, report: Report) -> None:
-    topics, examples = report.topics, report.examples
+def _write_topics(out: Results, fitted: Fitted, summary: Summary) -> None:
+    topics, examples = summary.topics, summary.examples
     heads = ["topic", "name"] if any(topic.name for topic in topics) else ["topic"]
-
-    def write(file: str, names: Sequence[Any], tables: Iterable[Iterable[Sequence[Any]]]) -> None:
-        rows = (
-            [*(getattr(topic, head) for head in heads), *row]
-            for topic, table in zip(topics, tables, strict=True)
-            for row in table
-        )
-        out.write_csv(file, [*heads, *names], rows)
-
-    terms = ([(k, *pair) for k, pair in enumerate(real_terms(one), start=1)] for one in topics)
-    write(_TOPICS, ("rank", "term", "weight"), terms)
+    firsts = [[getattr(topic, head) for head in heads] for topic in topics]
+    terms = (
+        [*first, rank, *pair]
+        for first, topic in zip(firsts, topics, strict=True)
+        for rank, pair in enumerate(real_terms(topic), start=1)
+    )
+    out.write_csv("topics.csv", [*heads, "rank", "term", "weight"], terms)
     if topics[0].shares:
-        shares = ([[share for _, share in topic.shares]] for topic in topics)
-        write(_SHARES, [label for label, _ in topics[0].shares], shares)
+        classes = [label for label, _ in topics[0].shares]
+        shares = ([share for _, share in topic.shares] for topic in topics)
+        rows = (first + row for first, row in zip(firsts, shares, strict=True))
+        out.write_csv("topic_classes.csv", [*heads, *classes], rows)
     names = ["sample"] + ["id"] * any(one.id for some in examples for one in some) + ["share"]
     names += ["label"] * (fitted.labels is not None) + ["text"] * (fitted.texts is not None)
-    tables = (
-        [[rank, *(getattr(one, name) for name in names)] for rank, one in enumerate(some, start=1)]
-        for some in examples
+    typical = (
+        [*first, rank, *(getattr(one, name) for name in names)]
+        for first, some in zip(firsts, examples, strict=True)
+        for rank, one in enumerate(some, start=1)
     )
-    write(_EXAMPLES, ["rank", *names], tables)
+    out.write_csv("topic_examples.csv", [*heads, "rank", *names], typical)
 
 
-def describe(fitted: Fitted, report: Report, options: Namespace) -> dict[str, Any]:
-    """Return sizes and measures, for JSON."""
-    evaluation, by, scores = report.evaluation, None, list[dict[str, Any]]()
-    if evaluation is not None:
-        by = "validation" if evaluation.by_validation else "held-out samples"
-        scores = [one._asdict() for one in evaluation.class_scores]
-    content: dict[str, Any] = {
+def _list_numbers(fitted: Fitted, summary: Summary, options: Namespace) -> dict[str, Any]:
+    """Return sizes and measures, for programs."""
+    evaluation = fitted.evaluation
+    by = evaluation and ("validation" if evaluation.by_validation else "held-out samples")
+    scores = [one._asdict() for one in summary.class_scores]
+    numbers: dict[str, Any] = {
         "model": options.model,
         "samples": int(fitted.X.shape[0]),
         "labeled": int(fitted.training.sum()),
         "held_out": int(fitted.held_out.sum()),
-        "topics": len(report.topics),
+        "topics": len(summary.topics),
         "iterations": int(fitted.model.n_iter_),
         "residual": fitted.residual,
         "seconds": round(fitted.seconds, 3),
-        "topic_sizes": [round(topic.size or 0.0, 6) for topic in report.topics],
-        "measures": {one.key: one.value for one in report.measures},
-        "intervals": {one.key: list(one.interval) for one in report.measures if one.interval},
+        "topic_sizes": [round(topic.size or 0.0, 6) for topic in summary.topics],
+        **values_of(summary.measures),
         "judged_by": by,
         "judged_samples": 0 if evaluation is None else len(evaluation.truth),
         "classes": {one.pop("name"): one for one in scores},
-        "codes": [dict(zip(_HEADS, _cells(one), strict=True)) for one in report.codes],
-        "settings": dict(fitted.settings),
+        "codes": [*map(_row, summary.codes)],
+        "settings": fitted.settings,
         **({"odd_texts": fitted.odd_texts} if fitted.odd_texts else {}),
-        "warnings": report.warnings,
-        "remarks": report.remarks,
+        "warnings": summary.warnings,
+        "remarks": summary.remarks,
     }
     if (over := fitted.over_time) is not None:
-        content["slices"] = len(over.slices)
-        content["peaks"] = [
+        numbers["slices"] = len(over.slices)
+        numbers["peaks"] = [
             peak._asdict()
             | {"slice": str(peak.slice), "length": length}
             | {name: round(getattr(peak, name), 6) for name in ("concentration", "periodicity")}
             for peak, length in zip(over.peaks(), over.lengths().tolist(), strict=True)
         ]
     if fitted.labels is not None and fitted.labels.several:
-        content["label_separator"] = options.label_separator or SEPARATOR
-    return content
+        numbers["label_separator"] = fitted.separator
+    return numbers
 
 
-def print_report(fitted: Fitted, report: Report) -> None:
-    print(", ".join(f"{name} {value}" for name, value in [*report.facts, *report.details]))
-    for line in [*report.remarks, *(f"{one.name}: {one.text}" for one in report.measures)]:
+def print_summary(fitted: Fitted, summary: Summary) -> None:
+    facts = {**summary.facts, **summary.details}
+    print(", ".join(f"{name} {value}" for name, value in facts.items()))
+    for line in [*summary.remarks, *(f"{one.name}: {one.text}" for one in summary.measures)]:
         print(line)
-    for line in report.warnings:
-        if line not in fitted.told:
-            warn(line)
-    if report.codes:
+    if summary.codes:
         form = "{}|{}|{:.1%}|{:.1%} to {:.1%}".format
-        texts = [form(*one[1:]).replace("nan% to nan%", "-").split("|") for one in report.codes]
-        rows = [(one.name, text, one.share) for one, text in zip(report.codes, texts, strict=True)]
+        texts = [form(*one[1:]).replace("nan% to nan%", "-").split("|") for one in summary.codes]
+        rows = [(one.code, text, one.share) for one, text in zip(summary.codes, texts, strict=True)]
         print_classes("Codes", ("labeled", "predicted", "share", "95% interval"), rows)
-    if report.evaluation is not None:
-        scores = report.evaluation.class_scores
+    if scores := summary.class_scores:
         rows = [(s[0], [*map(format_score, s[1:4]), str(s[4])], s.samples) for s in scores]
         print_classes("Classes", ("precision", "recall", "F", "samples"), rows)
     print("\nTopics")
     terms = fitted.image_shape is None
-    shown = report.topics if terms else report.topics[:_IMAGES_PRINTED]
+    shown = summary.topics if terms else summary.topics[:_IMAGES_PRINTED]
     heads = []
-    for topic, some in zip(shown, report.leading, strict=False):
+    for topic, some in zip(shown, summary.leading, strict=False):
         size = "" if topic.size is None else f" ({topic.size:.0%})"
         leading = " ".join(f"{name} {share:.0%}" for name, share in some[:1])
         heads.append(f"{topic.topic}{size} {topic.name or leading}".rstrip())
@@ -391,8 +383,8 @@ def print_report(fitted: Fitted, report: Report) -> None:
     for head, topic in zip(heads, shown, strict=True):
         words = [name for name, _ in real_terms(topic)[:_TERMS_PRINTED]] if terms else []
         print(f"  {head:<{width}}  {', '.join(words)}".rstrip())
-    if len(shown) < len(report.topics):
-        print(f"  and {len(report.topics) - len(shown)} more")
+    if len(shown) < len(summary.topics):
+        print(f"  and {len(summary.topics) - len(shown)} more")
     if (over := fitted.over_time) is not None:
         names = numbered_names(over.topics(n_terms=_NAME_TERMS))
         width = max(map(len, names))

@@ -8,7 +8,7 @@ import time
 import warnings
 from argparse import Namespace
 from contextlib import closing
-from dataclasses import fields, replace
+from dataclasses import fields
 from datetime import datetime
 from typing import Any
 
@@ -21,19 +21,17 @@ from .._data.times import choose_freq, cut, read_times
 from .._solver.loop import ProgressBar
 from .._topics import names_of
 from ..estimators import BayesianNMF
-from ..report import Report
-from ..report.evaluation import explain_no_estimate
+from ..report import Summary
+from ..report.evaluation import explain_no_estimate, values_of
 from ..selection import RankChoice, choose_rank
-from ._findings import CURVE, FILES, curve_of, print_report, write_all
+from ._findings import CURVE, FILES, curve_of, print_summary, summarize, write_all
 from ._labels import SAMPLE, columns_to_fill, label_columns, parse_labels, read_labels_of
-from ._models import Data, Fitted, Model, check_labels, choose_model
+from ._models import SEPARATOR, Data, Fitted, Model, check_labels, choose_model
 from ._options import UsageError, changed, for_json, refuse, warn
 from ._outputs import (
     METRICS_NAME,
-    SEPARATOR,
     Columns,
     Output,
-    Results,
     default_out,
     make_table,
     refuse_replacing,
@@ -69,13 +67,14 @@ def run(options: Namespace, data: Data | None = None) -> dict[str, Any]:
     with results_folder(options, "fit", FILES, inputs) as out, keeping_warnings() as told:
         data = read_data(options) if data is None else data
         check_labels(model, data.labels, options)
-        fitted = replace(train(model, data, options), told=told, given=options.given)
-        report = write_all(fitted, out, options)
-    choice = getattr(fitted.model, "rank_choice_", None)
-    if choice is not None and choice.high > 1:  # otherwise there is a warning
-        print(f"{choice}; --rank sets it".replace(";", ",", 1))
-    print_report(fitted, report)
-    return out.show()
+        fitted = train(model, data, options)
+        summary = summarize(fitted, options, told)
+        write_all(fitted, summary, out, options)
+        choice = getattr(fitted.model, "rank_choice_", None)
+        if choice is not None and choice.high > 1:  # otherwise there is a warning
+            print(f"{choice}; --rank sets it".replace(";", ",", 1))
+        print_summary(fitted, summary)
+        return out.finish(summary)
 
 
 def list_inputs(options: Namespace) -> list[str | None]:
@@ -186,43 +185,44 @@ def train(model: Model, data: Data, options: Namespace) -> Fitted:
         held_out=held_out,
         guided=model.guided,
         target=options.target_accuracy,
+        separator=options.label_separator or SEPARATOR,
         seconds=time.perf_counter() - begin,
         settings=_list_settings(estimator, data, options),
     )
 
 
-def _list_settings(estimator: Any, data: Data, options: Namespace) -> list[tuple[str, str]]:
+def _list_settings(estimator: Any, data: Data, options: Namespace) -> dict[str, str]:
     """Return for the report the options, the values set by the fit, and the seeds of topics."""
     left_out = _NOT_SETTINGS if data.vectorizer is not None else _NOT_SETTINGS | _OF_TABLES
-    pairs = [("data size", data.size)] + [
-        (name.replace("_", " "), ", ".join(value) if isinstance(value, list) else str(value))
+    settings = {"data size": data.size} | {
+        name.replace("_", " "): ", ".join(value) if isinstance(value, list) else str(value)
         for name, value in vars(options).items()
         if name not in left_out and value is not None
-    ]
+    }
     params = estimator.get_params()
     for name in ("supervision_weight", "rate_shape"):
         if params.get(name) in ("auto", "balanced"):
             value = getattr(estimator, f"{name}_")
-            pairs.append((f"{name.replace('_', ' ')}, set by the fit", f"{value:.6g}"))
+            settings[f"{name.replace('_', ' ')}, set by the fit"] = f"{value:.6g}"
     if hasattr(estimator, "rank_choice_"):
-        pairs.append(("rank, set by the fit", str(estimator.rank_choice_)))
+        settings["rank, set by the fit"] = str(estimator.rank_choice_)
     if params.get("self_training") == "auto":
         rounds = int(estimator.self_training_)
-        pairs.append(("self-training, set by the fit", f"{rounds} round{'s' * (rounds != 1)}"))
+        settings["self-training, set by the fit"] = f"{rounds} round{'s' * (rounds != 1)}"
     committee = getattr(estimator, "committee_", {})
     if len(committee) > 1:
         weights = ", ".join(f"{name} {one['weight']:.2g}" for name, one in committee.items())
         validated = (estimator.validation_folds_ >= 0).any()
         how = "found by validation" if validated else "not validated: too few labels"
-        pairs.append((f"weights of the classifiers, {how}", weights))
+        settings[f"weights of the classifiers, {how}"] = weights
     if hasattr(estimator, "seed_weights_"):
         names = names_of(data.terms, estimator.n_features_in_)
         for topic, row in zip(estimator.topic_names_, estimator.seed_weights_, strict=True):
             seeds = ", ".join(names[i] for i in row.nonzero()[-1])
-            pairs.append((f"seeds of {topic}", seeds or "none, labels only"))
+            settings[f"seeds of {topic}"] = seeds or "none, labels only"
         if estimator.unknown_seeds_:
-            pairs.append(("seeds not found", ", ".join(estimator.unknown_seeds_)))
-    return pairs
+            settings["seeds not found"] = ", ".join(estimator.unknown_seeds_)
+    return settings
 
 
 def run_demo(options: Namespace) -> None:
@@ -268,7 +268,7 @@ def run_suggest(options: Namespace) -> dict[str, Any]:
             raise UsageError(f"the table to fill in already has a column {name!r}; rename yours")
     fitted = train(model, data, options)
     chosen = rest[fitted.model.suggest(data.X[rest], options.count)]
-    _write_to_fill(out, fitted, chosen, empty, options.label_separator or SEPARATOR)
+    _write_to_fill(out, fitted, chosen, empty)
     # Standard output has only the table.
     evaluation = None if out.path is None else fitted.evaluation
     measures = [] if evaluation is None else evaluation.measures()
@@ -283,24 +283,21 @@ def run_suggest(options: Namespace) -> dict[str, Any]:
         columns = " or ".join(map(repr, empty))
         print(f"{len(chosen)} samples to label are in {out}: fill in its column {columns}, then")
         print(f"run `ssnmf-fast fit` or suggest with the same options and {more}")
-    intervals = {one.key: list(one.interval) for one in scores if one.interval}
-    summary: dict[str, Any] = {"out": str(out), "suggested": len(chosen)}
-    summary |= {"labeled": int(labels.known.sum()), "intervals": intervals}
-    summary["measures"] = {one.key: one.value for one in scores}
-    return summary
+    counts = {"suggested": len(chosen), "labeled": int(labels.known.sum())}
+    return {"out": str(out), **counts, **values_of(scores)}
 
 
-def _write_to_fill(out: Output, fitted: Fitted, chosen: Array, empty: list[str], sep: str) -> None:
+def _write_to_fill(out: Output, fitted: Fitted, chosen: Array, empty: list[str]) -> None:
     """Write the table to fill in: samples, predictions, and empty columns of labels."""
     columns: Columns = []
     if fitted.texts is not None and fitted.vectorizer is not None:
         columns.append((fitted.vectorizer.column, [fitted.texts[row] for row in chosen]))
-    predictions, proba = fitted.name_predictions(sep), fitted.proba[chosen].round(_DIGITS)
-    columns.append((_PREDICTION, [predictions[row] for row in chosen]))
+    proba = fitted.proba[chosen].round(_DIGITS)
+    columns.append((_PREDICTION, [fitted.predictions[row] for row in chosen]))
     probabilities = proba.max(axis=1).tolist()
     if fitted.predicted.ndim == 2:  # several in one cell
         probabilities = [
-            sep.join(f"{p:g}" for p in row[one > 0])
+            fitted.separator.join(f"{p:g}" for p in row[one > 0])
             for row, one in zip(proba, fitted.predicted[chosen], strict=True)
         ]
     columns += [(_PROBABILITY, probabilities), *((name, [""] * len(chosen)) for name in empty)]
@@ -347,42 +344,39 @@ def run_choose_rank(options: Namespace) -> dict[str, Any]:
         tried = options.ranks or (None if criterion == "words" else range(2, 21))
         choice = choose_rank(data.X, tried, **params)
         seconds = time.perf_counter() - begin
-        _write_choice(choice, data.size, seconds, out, told, options)
-    head = choice if criterion == "words" else f"{choice.rank} topics"
-    print(head, *choice.notes, f"\nTopics  {choice.label}", sep="\n")
-    for row in choice.to_rows():
-        error = row["standard_error"]
-        spread = "" if math.isnan(error) else f" +- {error:.2g}"
-        mark = "  (pruned)" * row["pruned"] + "  <" * (row["rank"] == choice.rank)
-        print(f"{row['rank']:>6}  {row['mean']:.6g}{spread}{mark}")
-    return out.show()
+        rows = choice.to_rows()
+        out.write_rows(_TABLE, for_json(rows))
+        head = choice if criterion == "words" else f"{choice.rank} topics"
+        print(head, *choice.notes, f"\nTopics  {choice.label}", sep="\n")
+        for row in rows:
+            error = row["standard_error"]
+            spread = "" if math.isnan(error) else f" +- {error:.2g}"
+            mark = "  (pruned)" * row["pruned"] + "  <" * (row["rank"] == choice.rank)
+            print(f"{row['rank']:>6}  {row['mean']:.6g}{spread}{mark}")
+        return out.finish(_summarize(choice, data.size, seconds, told, options))
 
 
-def _write_choice(
-    choice: RankChoice, size: str, seconds: float, out: Results, told: list[str], options: Namespace
-) -> None:
-    rows = for_json(choice.to_rows())
-    out.write_csv(_TABLE, [*rows[0]], ([*row.values()] for row in rows))
-    settings = [
-        (name.replace("_", " "), str(getattr(options, name)))
-        for name in ("data", "only_nonzeros", *_PARAMETERS)
+def _summarize(
+    choice: RankChoice, size: str, seconds: float, told: list[str], options: Namespace
+) -> Summary:
+    settings = {"data": options.data, "ranks": ",".join(map(str, choice.ranks))} | {
+        name.replace("_", " "): str(getattr(options, name))
+        for name in ("only_nonzeros", *_PARAMETERS)
         if getattr(options, name) is not None and name not in _UNUSED.get(choice.criterion, ())
-    ]
-    settings.insert(1, ("ranks", ",".join(map(str, choice.ranks))))
+    }
     kept = ("rank", "low", "high", "criterion", "rule", "notes")
-    content = {name: value for name in kept if (value := getattr(choice, name)) is not None}
-    content |= {"warnings": told, "ranks": rows, "settings": dict(settings)}
-    content["seconds"] = round(seconds, 3)
-    tried = f"{choice.rank} topics, of {len(choice.ranks)} numbers tried"
-    lead = tried if choice.criterion != "words" else str(choice)
-    facts = {"topics": str(choice.rank), "tried": f"{choice.ranks[0]} to {choice.ranks[-1]}"}
-    facts |= {"criterion": choice.criterion, "time": f"{seconds:.1f} s"}
-    report = Report(
+    numbers = {name: value for name in kept if (value := getattr(choice, name)) is not None}
+    numbers |= {"warnings": [*told], "ranks": choice.to_rows(), "settings": settings}
+    numbers["seconds"] = round(seconds, 3)
+    lead = f"{choice.rank} topics, of {len(choice.ranks)} numbers tried"
+    facts = {"topics": choice.rank, "tried": f"{choice.ranks[0]} to {choice.ranks[-1]}"}
+    return Summary(
         title="Number of topics",
-        lead=f"{lead}; {size}.",
-        facts=[*facts.items()],
+        lead=f"{choice if choice.criterion == 'words' else lead}; {size}.",
+        facts=facts | {"criterion": choice.criterion, "time": f"{seconds:.1f} s"},
         settings=settings,
-        warnings=told,
+        numbers=numbers,
+        warnings=numbers["warnings"],
         remarks=choice.notes,
+        pictures=[curve_of(choice)],
     )
-    out.finish(content, report, [curve_of(choice)])

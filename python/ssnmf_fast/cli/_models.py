@@ -7,7 +7,7 @@ import math
 import re
 from argparse import Namespace
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from inspect import signature
@@ -31,6 +31,7 @@ from ._read import find_source
 from ._text import Vectorizer
 
 _EMPTY, _UNKNOWN = "empty text", "no known word"
+SEPARATOR = ";"  # between the labels of a sample, unless another is given
 Ids = tuple[str, Sequence[Any]]  # name of the column, and the id of every sample
 
 
@@ -90,11 +91,10 @@ class Fitted(Data):
     held_out: Mask = field(default_factory=lambda: np.zeros(0, dtype=bool))
     guided: bool = True
     seconds: float = 0.0
-    settings: Sequence[tuple[str, str]] = ()
-    told: Sequence[str] = ()  # warnings of reading and fitting
-    given: Collection[str] = ()  # settings that are not defaults
+    settings: Mapping[str, str] = field(default_factory=dict)
     target: float | None = None  # accuracy of the predictions that nobody checks
     least: float | None = None  # probability of these in new data, as found by the fit
+    separator: str = SEPARATOR  # between the labels of a sample
 
     @cached_property
     def over_time(self) -> results.TopicsOverTime | None:
@@ -169,9 +169,10 @@ class Fitted(Data):
     def classes(self) -> list[str]:
         return [str(name) for name in self.model.classes_]
 
-    def name_predictions(self, separator: str) -> list[str]:
-        """Return the predicted labels as one text per sample; "" for one with a reason."""
-        names = (separator.join(compress(self.classes, row)) for row in self.guesses)
+    @cached_property
+    def predictions(self) -> list[str]:
+        """The predicted labels as one text per sample; "" for one with a reason."""
+        names = (self.separator.join(compress(self.classes, row)) for row in self.guesses)
         return ["" if why else name for name, why in zip(names, self.reasons, strict=True)]
 
     def name_second(self) -> Array:
@@ -220,7 +221,7 @@ class Fitted(Data):
         """Return the share of every code in some samples, or in all, in natural order."""
         counted = (self.coded | self.known) & chosen
         parts = self.indicators, self.known, self.proba, self.guesses, counted
-        rows = {one.name: one for one in shares_of_classes(self.model, *parts)}
+        rows = {one.code: one for one in shares_of_classes(self.model, *parts)}
         return [rows[name] for name in sort_naturally(self.classes)]
 
     @cached_property

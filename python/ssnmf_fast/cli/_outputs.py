@@ -23,7 +23,7 @@ from .._common.optional import PLOT_HINT, MissingPackageError
 from .._common.replacement import Replacement
 from .._common.text import shorten, sort_naturally
 from .._config import show_config
-from ..report import Drawing, Report, png, read, render, to_json
+from ..report import Summary, png, read
 from ._labels import SAMPLE
 from ._models import Fitted, Ids
 from ._options import KINDS, STANDARD, UsageError, for_json, warn
@@ -34,7 +34,6 @@ SUMMARIES = (METRICS_NAME, "report.json")  # one lists the files of a folder
 _OURS = "-ssnmf-fast"  # ending of the default of --out
 _OF_FILES = "utf-8-sig"  # of csv; the byte order mark tells spreadsheet programs that it is UTF-8
 _ESCAPED = "backslashreplace"  # such as a byte of a file name that is no text
-SEPARATOR = ";"  # between the labels of a sample, unless another is given
 _SIGNAL_EXIT = 128  # plus the number of the signal, as in a shell
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")  # beginnings of formulas, and characters that hide one
 _PROBABILITY_DIGITS = 4
@@ -60,7 +59,7 @@ class Results:
         self._written.add(name)
         return self._files.path(self._folder / name)
 
-    def draw(self, name: str, make: Callable[[], Any]) -> bytes | None:
+    def _draw(self, name: str, make: Callable[[], Any]) -> bytes | None:
         """Write a figure or a page; None if that fails, as the other results do not need it."""
         try:
             made = make()
@@ -74,29 +73,18 @@ class Results:
         self.path(name).write_bytes(content)
         return content
 
-    def finish(
-        self, content: Mapping[str, Any], report: Report, drawings: Sequence[Drawing] = ()
-    ) -> None:
-        """Write the summary, put all files in place, and then draw the pictures and the page."""
-        report = replace(report, pictures=[drawing[:3] for drawing in drawings])
-        self.path(CONTENT_NAME).write_text(to_json(report) + "\n", "utf-8", _ESCAPED)
+    def finish(self, summary: Summary) -> dict[str, Any]:
+        """Put all files in place, then draw, and print the files; return what programs read."""
+        self.path(CONTENT_NAME).write_text(summary.content() + "\n", "utf-8", _ESCAPED)
         path = self.path(next(name for name in SUMMARIES if name in self._about))
-        known = {"command": self._command, **content, "files": sorted(self._written)}
+        known = {"command": self._command, **summary.numbers, "files": sorted(self._written)}
         text = json.dumps(for_json(known), indent=2, ensure_ascii=False) + "\n"
         path.write_text(text, "utf-8", _ESCAPED)
         for name in self._about.keys() - self._written:
             self._files.remove(self._folder / name)
         self._files.move()
-        self._content = content
-        images = {name: self.draw(name, make) for _, _, name, make in drawings}
-        self.draw(PAGE_NAME, lambda: render(report, images))
-
-    def write_csv(self, name: str, heads: Sequence[Any], rows: Rows) -> None:
-        with self.path(name).open("w", encoding=_OF_FILES, errors=_ESCAPED, newline="") as file:
-            _write_table(file, heads, rows, "csv", self._safe)
-
-    def show(self) -> dict[str, Any]:
-        """Print the files, and those left out; return the content of the summary with these."""
+        images = {name: self._draw(name, make) for *_, name, make in summary.pictures if make}
+        self._draw(PAGE_NAME, lambda: summary.html(images))
         names = [name for name in self._about if name in self._written]
         print("\nFiles")
         width = max(len(str(self._folder / name)) for name in names)
@@ -105,8 +93,17 @@ class Results:
         for why in dict.fromkeys(self._left_out.values()):
             missing = ", ".join(name for name in self._about if self._left_out.get(name) == why)
             print(f"  left out: {missing}; {why}")
-        found = {**self._content, "out": str(self._folder), "files": sorted(names)}
+        found = {**summary.numbers, "out": str(self._folder), "files": sorted(names)}
         return found | ({"left_out": self._left_out} if self._left_out else {})
+
+    def write_rows(self, name: str, rows: Iterable[Mapping[str, Any]]) -> None:
+        """Write dictionaries, if there are any."""
+        if found := [*rows]:
+            self.write_csv(name, [*found[0]], ([*row.values()] for row in found))
+
+    def write_csv(self, name: str, heads: Sequence[Any], rows: Rows) -> None:
+        with self.path(name).open("w", encoding=_OF_FILES, errors=_ESCAPED, newline="") as file:
+            _write_table(file, heads, rows, "csv", self._safe)
 
 
 @contextmanager
@@ -149,13 +146,13 @@ def run_report(options: Namespace) -> dict[str, Any]:
     """Write the page of a folder of results again."""
     folder = Path(options.folder)
     try:
-        report = read((folder / CONTENT_NAME).read_text(encoding="utf-8"))
+        summary = read((folder / CONTENT_NAME).read_text(encoding="utf-8"))
     except (OSError, ValueError, TypeError, LookupError) as error:
         wrong = f"{folder} has no {CONTENT_NAME} of this version of ssnmf-fast"
         made_by = read_summary(folder)[0] or "fit, choose-rank, complete or recommend"
         raise UsageError(f"{wrong}; it needs a new folder of {made_by}") from error
-    there = {name: folder / name for *_, name in report.pictures if (folder / name).exists()}
-    page = render(report, {name: path.read_bytes() for name, path in there.items()})
+    paths = {one.file: folder / one.file for one in summary.pictures}
+    page = summary.html({name: path.read_bytes() for name, path in paths.items() if path.exists()})
     with new_files(folder) as files:
         files.path(folder / PAGE_NAME).write_text(page, "utf-8", _ESCAPED)
     print(f"the page is in {folder / PAGE_NAME}")
@@ -279,15 +276,15 @@ def make_table(ids: Ids | None, columns: Columns) -> tuple[list[str], Rows]:
 
 
 def make_predictions(
-    fitted: Fitted, separator: str, *, new: bool = False, explain: bool = False
+    fitted: Fitted, *, new: bool = False, explain: bool = False
 ) -> tuple[list[str], Rows]:
     """Return a table of the labels of every sample, and the predictions of a model."""
     texts, labels, columns = fitted.texts, fitted.labels, Columns()
     if texts is not None:
         columns.append(("text", [*map(shorten, texts)]))
-    predictions = fitted.name_predictions(separator) if fitted.predicts else []
+    predictions = fitted.predictions if fitted.predicts else []
     if labels is not None:
-        given = labels.text(separator)
+        given = labels.text(fitted.separator)
         if predictions:
             sources = np.where(fitted.coded, "predicted", np.where(fitted.known, "given", ""))
             sources = np.where(fitted.held_out, "held out", sources).tolist()

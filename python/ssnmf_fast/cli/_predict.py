@@ -19,12 +19,11 @@ from ..completion._complete import counts
 from ..completion._result import Completion
 from ._complete import read_columns
 from ._labels import read_labels_of
-from ._models import MODELS, Fitted
+from ._models import MODELS, SEPARATOR, Fitted
 from ._options import UsageError, refuse, warn
 from ._outputs import (
     METRICS_NAME,
     MODEL_NAME,
-    SEPARATOR,
     Output,
     make_predictions,
     make_table,
@@ -63,12 +62,12 @@ def run(options: Namespace) -> dict[str, Any]:
     else:
         refuse(options, ("id", "text"), f"names a column of a table; {data} is a matrix")
         X, known = read_matrix(data), {}
+    known["separator"] = str(notes.get("label_separator", SEPARATOR))
     fitted = Fitted(model=model, X=X, least=notes.get("least"), **known)
     fitted.warn_of_reasons("nothing is predicted for them")
     if not fitted.predicts:
         refuse(options, ("explain",), f"needs a model that predicts labels; not {path}")
-    separator = str(notes.get("label_separator", SEPARATOR))
-    out.write(*make_predictions(fitted, separator, new=True, explain=options.explain))
+    out.write(*make_predictions(fitted, new=True, explain=options.explain))
     count = int(fitted.X.shape[0])
     if out.path is not None:
         what = "predictions" if fitted.predicts else "samples with the weights of their topics"

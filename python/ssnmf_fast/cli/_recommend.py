@@ -19,7 +19,7 @@ from .._recommend.lists import COLUMNS, Recommendations, rows_of
 from .._recommend.pairs import places_of
 from .._topics import Topics
 from ..plotting._style import figure, label_axes
-from ..report import Drawing, Report
+from ..report import Picture, Summary
 from ._complete import read_pairs
 from ._options import UsageError, warn
 from ._outputs import METRICS_NAME, MODEL_NAME, Output, results_folder
@@ -84,14 +84,12 @@ def run(options: Namespace) -> dict[str, Any]:
         save(model, out.path(MODEL_NAME))
         settings = {name: getattr(model, f"{name}_") for name in _SETTINGS}
         settings |= {"neighbors": neighbors, "nonnegative": options.nonnegative}
-        n_pairs, validation = int(model.pairs_.nnz), [*map(asdict, model.validation_)]
-        content: dict[str, Any] = {"users": len(users), "items": len(items), "pairs": n_pairs}
-        content |= {"merged": merged, "columns": names, "validation": validation}
-        content |= {"settings": settings, "lists": len(lists.users), "unknown_users": unknown}
-        content |= {"seed": options.seed, "seconds": round(time.perf_counter() - begin, 3)}
-        lead = f"{n_pairs} pairs. Values: {meaning}."
-        out.finish(content, *_make_report(model, lists, lead, settings))
-    return out.show()
+        numbers: dict[str, Any] = {"users": len(users), "items": len(items)}
+        numbers |= {"pairs": int(model.pairs_.nnz), "merged": merged, "columns": names}
+        numbers |= {"validation": [*map(asdict, model.validation_)], "settings": settings}
+        numbers |= {"lists": len(lists.users), "unknown_users": unknown, "seed": options.seed}
+        numbers["seconds"] = round(time.perf_counter() - begin, 3)
+        return out.finish(_summarize(model, lists, meaning, numbers))
 
 
 def recommend_to_new(
@@ -165,16 +163,16 @@ def _list_trials(model: Recommender) -> list[tuple[str, float]]:
     return trials
 
 
-def _make_report(
-    model: Recommender, lists: Recommendations, lead: str, settings: dict[str, Any]
-) -> tuple[Report, list[Drawing]]:
-    facts = dict(zip(("users", "items"), map(str, model.pairs_.shape), strict=True))
-    tables, rows, drawings, warnings = list[Any](), list[Any](), list[Drawing](), []
+def _summarize(
+    model: Recommender, lists: Recommendations, meaning: str, numbers: dict[str, Any]
+) -> Summary:
+    facts = {name: numbers[name] for name in ("users", "items")}
+    tables, rows, pictures, warnings = list[Any](), list[Any](), list[Picture](), []
     if trials := _list_trials(model):
         rows = [(name, f"{ndcg:.4f}") for name, ndcg in trials]
         tables.append(("Validation in numbers", f"{_VALIDATION}.", ("Lists by", "nDCG@10"), rows))
         caption = f"{_VALIDATION}; 1 is best."
-        drawings.append(("Validation", caption, _PICTURE, partial(_draw, trials)))
+        pictures.append(Picture("Validation", caption, _PICTURE, partial(_draw, trials)))
         best, popular = max(ndcg for _, ndcg in trials[:-1]), trials[-1][1]
         facts |= {"nDCG@10": f"{best:.3f}", "of popular items": f"{popular:.3f}"}
         warnings += ["popular items are better: the data are too few"] * (popular >= best)
@@ -187,17 +185,18 @@ def _make_report(
         rows.append((lists.users[k], _list(liked), _list(lists.items[k])))
     heads = ("User", "Items (at most ten, best liked first)", "Recommended, best first")
     tables.append(("Examples", f"All lists are in {_LISTS}.", heads, rows))
-    report = Report(
+    return Summary(
         title="Recommendations",
-        lead=lead,
-        facts=[*facts.items()],
-        settings=[(name.replace("_", " "), str(value)) for name, value in settings.items()],
+        lead=f"{numbers['pairs']} pairs. Values: {meaning}.",
+        facts=facts,
+        settings={name.replace("_", " "): one for name, one in numbers["settings"].items()},
+        numbers=numbers,
         topics=model.topics() if model.nonnegative else Topics(),
         terms="items",
         warnings=warnings,
         tables=tables,
+        pictures=pictures,
     )
-    return report, drawings
 
 
 def _list(items: Array) -> str:

@@ -1,4 +1,4 @@
-"""A self-contained HTML report of a fit (needs matplotlib and jinja2: the extra `plot`)."""
+"""What a command found, as JSON and as a page (which needs the extra `plot`)."""
 
 from __future__ import annotations
 
@@ -6,28 +6,24 @@ import base64
 import io
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from .._common.optional import require_package
-from .._common.text import sort_naturally
 from .._config import config
 from .._topics import Topic, Topics, real_terms
 from .._version import __version__
 from ..plotting import objective_curve
 from ..plotting._maps import darkest_share
 from ..plotting._style import figure
-from .evaluation import MODEL, Evaluation, Measure, format_score
+from .evaluation import ClassScore, Confusion, Measure, format_score
 from .shares import ClassShare
 
-__all__ = ["Drawing", "Example", "Report", "confusion", "png", "read", "render", "to_json"]
+__all__ = ["Example", "Picture", "Summary", "png", "read"]
 
-_NO_TOPICS, _NO_IMAGES = Topics(), dict[str, bytes | None]()
 Names = Sequence[str]
-Drawing = tuple[str, str, str, Callable[[], Any]]  # title, caption, file, and maker of the figure
 Table = tuple[str, str, Names, Sequence[Sequence[Any]]]  # title, note, heads, and rows
 _VERSIONS = "ssnmf_fast", "python", "numpy", "scipy", "level in use", "threads"
 _SCORES = (
@@ -39,20 +35,6 @@ _MOST_CONFUSED = (8, 30)  # pairs listed below a table of all, and instead of it
 # Pixels: width of a table, of names of rows, and of a cell; of a letter in a name and in a cell.
 _WIDTH, _NAMES, _CELL = 996, (40, 230), (11, 64)
 _LETTER, _DIGIT = 8.3, 6.6
-
-
-class Confusion(NamedTuple):
-    classes: list[str]
-    counts: npt.NDArray[np.int64]
-
-
-def confusion(truth: Any, predicted: Any, classes: Any) -> Confusion:
-    """Count pairs of true and predicted classes, in natural order of their names."""
-    from sklearn.metrics import confusion_matrix
-
-    truth, predicted = np.asarray(truth).astype(str), np.asarray(predicted).astype(str)
-    names = sort_naturally(sorted({*map(str, classes), *truth.tolist()}))
-    return Confusion(names, confusion_matrix(truth, predicted, labels=names))
 
 
 @dataclass(frozen=True)
@@ -67,40 +49,50 @@ class Example:
     id: str = ""  # if the data have ids
 
 
+class Picture(NamedTuple):
+    """A picture, on the page if it has a title; `draw` makes the figure."""
+
+    title: str
+    caption: str
+    file: str
+    draw: Callable[[], Any] | None = None
+
+
 @dataclass(frozen=True)
-class Report:
-    """The content of the page; parts that are None or empty are left out."""
+class Summary:
+    """What a command found, for programs and for the page, which leaves out what is empty."""
 
     title: str
     lead: str
-    facts: Sequence[tuple[str, str]]
-    settings: Sequence[tuple[str, str]]  # given by the user, if there are others
-    other_settings: Sequence[tuple[str, str]] = ()
-    details: Sequence[tuple[str, str]] = ()  # facts that few readers need
+    facts: Mapping[str, Any]
+    settings: Mapping[str, Any]  # given by the user, if there are others
+    numbers: Mapping[str, Any] = field(default_factory=dict)  # for programs
+    other_settings: Mapping[str, Any] = field(default_factory=dict)
+    details: Mapping[str, Any] = field(default_factory=dict)  # facts that few readers need
     objective: Sequence[tuple[int, float]] = ()
-    topics: Topics = _NO_TOPICS
+    topics: Topics = field(default_factory=Topics)
     terms: str = "terms"  # what topics consist of
-    residual: float | None = None
     shares_note: str = ""
     class_counts: Sequence[int] = ()
     examples: Sequence[Sequence[Example]] = ()
     parts: Sequence[Any] = ()  # topics as images
     codes: Sequence[ClassShare] = ()
     steps: Sequence[tuple[str, Names]] = ()  # what to do next, and its commands
-    evaluation: Evaluation | None = None
+    class_scores: Sequence[ClassScore] = ()
+    confusion: Confusion | None = None  # for single labels
+    judged: tuple[str, str] = ("", "")  # which predictions are judged, and how
     measures: Sequence[Measure] = ()
     warnings: Sequence[str] = ()
     remarks: Sequence[str] = ()
     tables: Sequence[Table] = ()
-    pictures: Sequence[tuple[str, str, str]] = ()  # title, caption, and file
+    pictures: Sequence[Picture] = ()
     tree: str = ""
     machine: Mapping[str, Any] = field(default_factory=lambda: {k: config()[k] for k in _VERSIONS})
 
     @property
     def leading(self) -> list[list[tuple[Any, float]]]:
         """The main classes of every topic, without classes that are never predicted rightly."""
-        scores = [] if self.evaluation is None else self.evaluation.class_scores
-        wrong = {one.name for one in scores if not one.f > 0}
+        wrong = {one.name for one in self.class_scores if not one.f > 0}
         return [[pair for pair in topic.leading if pair[0] not in wrong] for topic in self.topics]
 
     @property
@@ -109,87 +101,79 @@ class Report:
         drawn = ("accuracy", "micro_f")
         return [one for one in self.measures if one.interval and one.key.endswith(drawn)]
 
-    @property
-    def confusion(self) -> Confusion | None:
-        """The table of true and predicted classes, for single labels."""
-        found = self.evaluation
-        if found is None or found.several:
-            return None
-        return confusion(found.truth, found.predictions[MODEL], found.classes)
+    def content(self) -> str:
+        """Return what the page shows, as JSON, from which :func:`read` makes the page again."""
+        pictures = [one._replace(draw=None) for one in self.pictures]
+        shown = asdict(replace(self, numbers={}, pictures=pictures))
+        return json.dumps(shown, ensure_ascii=False, default=lambda values: values.tolist())
+
+    def html(self, images: Mapping[str, bytes | None]) -> str:
+        """Return the page; raise MissingPackageError if matplotlib or jinja2 is not installed.
+
+        `images` are the pictures that could be drawn, as PNG by file.
+        """
+        with require_package("jinja2"):
+            from jinja2 import Environment, PackageLoader, StrictUndefined
+        environment = Environment(
+            loader=PackageLoader("ssnmf_fast.report", "."),
+            autoescape=True,
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
+        environment.filters.update(
+            # 12 %, 0.3 %, or 0 % for next to nothing.
+            percent=lambda share: f"{100 * share:.{int(0.0005 <= share < 0.00995)}f} %",
+            uri=_uri,
+            pixels=_pixels,
+            real_terms=real_terms,
+        )
+        curve = figure(7.0, 2.8)
+        if self.objective:
+            objective_curve(self.objective, ax=curve.add_subplot())
+        topics = self.topics
+        page: str = environment.get_template("report.html.j2").render(
+            summary=self,
+            topics=topics,
+            order=sorted(range(len(topics)), key=lambda k: -(topics[k].size or 0.0)),
+            classes=len(topics[0].shares) if topics else 0,
+            shares=share_table(self),
+            confusion_table=confusion_table(self.confusion),
+            results=_results(self),
+            curve=png(curve) if self.objective else None,
+            images=images,
+            widest=max((max(one.share, one.high) for one in self.codes), default=1.0),
+            version=__version__,
+        )
+        return page
 
 
-def to_json(report: Report) -> str:
-    """Return the content of a page, from which :func:`read` makes it again."""
-    return json.dumps(asdict(report), ensure_ascii=False, default=lambda values: values.tolist())
-
-
-def read(text: str) -> Report:
-    """Return what :func:`to_json` wrote; raise an error for another text."""
+def read(text: str) -> Summary:
+    """Return what :meth:`Summary.content` wrote; raise an error for another text."""
     found = json.loads(text)
     found["topics"] = Topics([Topic(**one) for one in found["topics"]])
     found["examples"] = [[Example(**one) for one in some] for some in found["examples"]]
     found["measures"] = [Measure(**one) for one in found["measures"]]
+    found["pictures"] = [Picture(*one) for one in found["pictures"]]
     found["codes"] = [ClassShare(*one) for one in found["codes"]]
-    if (judged := found["evaluation"]) is not None:
-        predictions = {name: np.array(one) for name, one in judged["predictions"].items()}
-        judged |= {"truth": np.array(judged["truth"]), "predictions": predictions}
-        found["evaluation"] = Evaluation(**judged)
-    return Report(**found)
+    found["class_scores"] = [ClassScore(*one) for one in found["class_scores"]]
+    if found["confusion"] is not None:
+        classes, counts = found["confusion"]
+        found["confusion"] = Confusion(classes, np.array(counts))
+    return Summary(**found)
 
 
-def render(report: Report, images: Mapping[str, bytes | None] = _NO_IMAGES) -> str:
-    """Return the page; raise MissingPackageError if matplotlib or jinja2 is not installed.
-
-    `images` are the pictures that could be drawn, as PNG by file.
-    """
-    with require_package("jinja2"):
-        from jinja2 import Environment, PackageLoader, StrictUndefined
-    environment = Environment(
-        loader=PackageLoader("ssnmf_fast.report", "."),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters.update(
-        # 12 %, 0.3 %, or 0 % for next to nothing.
-        percent=lambda share: f"{100 * share:.{int(0.0005 <= share < 0.00995)}f} %",
-        uri=_uri,
-        pixels=_pixels,
-        real_terms=real_terms,
-    )
-    curve = figure(7.0, 2.8)
-    if report.objective:
-        objective_curve(report.objective, ax=curve.add_subplot())
-    confusion = report.confusion
-    page: str = environment.get_template("report.html.j2").render(
-        report=report,
-        topics=report.topics,
-        order=sorted(range(len(report.topics)), key=lambda k: -(report.topics[k].size or 0.0)),
-        classes=len(report.topics[0].shares) if report.topics else 0,
-        shares=share_table(report),
-        confusion=confusion,
-        confusion_table=confusion_table(confusion),
-        results=_results(report),
-        curve=png(curve) if report.objective else None,
-        images=images,
-        widest=max((max(one.share, one.high) for one in report.codes), default=1.0),
-        version=__version__,
-    )
-    return page
-
-
-def _results(report: Report) -> list[Table]:
-    tables, found = list[Table](), report.evaluation
-    if found is not None:
-        rows = [[one[0], str(one[4]), *map(format_score, one[1:4])] for one in found.class_scores]
+def _results(summary: Summary) -> list[Table]:
+    tables, scores = list[Table](), summary.class_scores
+    if scores:
+        rows = [[one[0], str(one[4]), *map(format_score, one[1:4])] for one in scores]
         heads = ["Class", "samples", "precision", "recall", "F"]
         tables.append(("Precision and recall by class", _SCORES, heads, rows))
-    if pairs := most_confused(report.confusion):
+    if pairs := most_confused(summary.confusion):
         heads = ["Class", "predicted as", "samples", "of the class"]
         tables.append(("Most often confused", "", heads, pairs))
-    if report.measures:
-        rows = [[one.name, one.text, one.meaning] for one in report.measures]
+    if summary.measures:
+        rows = [[one.name, one.text, one.meaning] for one in summary.measures]
         note = "Quality of the fit, and the meaning of each value."
         tables.append(("Measures", note, ("", "value", "meaning"), rows))
     return tables
@@ -241,9 +225,9 @@ class Heat:
         self.upright = wide > self.width  # whether names of columns are vertical
 
 
-def share_table(report: Report) -> Heat | None:
+def share_table(summary: Summary) -> Heat | None:
     """Return the table of topics and classes; topics without names are sorted by class."""
-    topics = report.topics
+    topics = summary.topics
     if not topics or not 0 < len(topics[0].shares) <= _MOST_CLASSES:
         return None
     classes = [str(label) for label, _ in topics[0].shares]
@@ -253,10 +237,10 @@ def share_table(report: Report) -> Heat | None:
         order.sort(key=lambda k: (int(np.argmax(values[k])), -max(values[k])))
     darkest = darkest_share(np.asarray(values), None)
     heads, names = classes, []
-    if report.class_counts:
-        heads = [f"{name} ({n})" for name, n in zip(classes, report.class_counts, strict=True)]
+    if summary.class_counts:
+        heads = [f"{name} ({n})" for name, n in zip(classes, summary.class_counts, strict=True)]
     for topic in (topics[k] for k in order):
-        words = ", ".join(topic.terms[:3]) if not report.parts else ""
+        words = ", ".join(topic.terms[:3]) if not summary.parts else ""
         names.append(topic.name or (f"{topic.topic}: {words}" if words else f"topic {topic.topic}"))
     cells = [
         [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -50,6 +51,12 @@ class Measure:
     interval: tuple[float, float] | None = None
 
 
+def values_of(measures: Sequence[Measure]) -> dict[str, Any]:
+    """Return what programs read of measures, by key."""
+    intervals = {one.key: list(one.interval) for one in measures if one.interval}
+    return {"measures": {one.key: one.value for one in measures}, "intervals": intervals}
+
+
 class ClassScore(NamedTuple):
     """Scores of one class; NaN where nothing was, or could be, predicted."""
 
@@ -58,6 +65,20 @@ class ClassScore(NamedTuple):
     recall: float
     f: float
     samples: int
+
+
+class Confusion(NamedTuple):
+    classes: list[str]
+    counts: Array
+
+
+def confusion(truth: Any, predicted: Any, classes: Any) -> Confusion:
+    """Count pairs of true and predicted classes, in natural order of their names."""
+    from sklearn.metrics import confusion_matrix
+
+    truth, predicted = np.asarray(truth).astype(str), np.asarray(predicted).astype(str)
+    names = sort_naturally(sorted({*map(str, classes), *truth.tolist()}))
+    return Confusion(names, confusion_matrix(truth, predicted, labels=names))
 
 
 class Score(NamedTuple):
@@ -147,6 +168,15 @@ class Evaluation:
             f"{self.where[0].upper()}{self.where[1:]}: each is predicted by a fit that did not "
             f"know its label.{part} Expect similar scores for new samples. {lines}{new}"
         )
+
+    @property
+    def shown(self) -> dict[str, Any]:
+        """What the page shows of classes, as parts of a summary."""
+        parts = {"class_scores": self.class_scores, "judged": (self.where, self.note)}
+        if self.several:
+            return parts
+        mine = self.predictions[MODEL]
+        return parts | {"confusion": confusion(self.truth, mine, self.classes)}
 
     @cached_property
     def _scores(self) -> dict[tuple[str, str], Score]:

@@ -14,7 +14,7 @@ from .evaluation import QUANTILE
 class ClassShare(NamedTuple):
     """A class: numbers of labeled and of predicted samples, and its share of all with its ends."""
 
-    name: str
+    code: str
     labeled: int
     predicted: int
     share: float
