@@ -243,7 +243,10 @@ class Table:
             hint = delimiter_hint(self.source, [*self.frame])
             known = f"its columns are: {', '.join(self.frame)}"
             raise UsageError(f"{self} has no column {name!r}; {known}{hint}")
-        for line, value in self.frame[name].items():
+        values: list[Any] = self.frame[name].tolist()
+        if {*map(type, values)} == {str}:
+            return values
+        for line, value in zip(self.frame.index, values, strict=True):
             for part in value if lists and isinstance(value, list) else [value]:
                 if isinstance(part, (dict, list)):
                     kind = "an object" if isinstance(part, dict) else "a list"
@@ -252,7 +255,7 @@ class Table:
                     wrong = f"column {name!r} holds {kind}, {excerpt}; expected a text or a number"
                     more = ", or a list of them" if lists else ""
                     raise UsageError(f"{self}, line {line}: {wrong}{more}")
-        return [None if is_missing(value) else value for value in self.frame[name]]
+        return [None if is_missing(value) else value for value in values]
 
     def refuse_numbers(self, names: list[str]) -> None:
         """Raise UsageError where columns hold numbers only, though texts are to be read."""
