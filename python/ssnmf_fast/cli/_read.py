@@ -329,7 +329,7 @@ def _read_number(text: str) -> int | float:
 def _read_delimited(file: TextIO, source: Source) -> Iterator[tuple[Any, ...]]:
     """Yield the header and the rows, each with its line in front of its cells.
 
-    pandas.read_csv fills rows that are too short, and does not tell on which line a row begins.
+    pandas.read_csv fills rows that are too short, and does not tell where in a file rows begin.
     """
     csv.field_size_limit(_LARGEST_FIELD)
     head = file.readline()
