@@ -196,7 +196,6 @@ def numbered(ids: Array) -> tuple[Array, Array]:
     """Return unique ids, sorted if possible, and the number of each id."""
     if ids.dtype.kind != "O":
         found, numbers = np.unique(ids, return_inverse=True)
-        numbers = np.asarray(numbers).ravel()
     else:  # which Python compares without rounding
         place: dict[Any, int] = {}
         numbers = np.array([place.setdefault(one, len(place)) for one in ids], dtype=np.int64)
@@ -207,7 +206,7 @@ def numbered(ids: Array) -> tuple[Array, Array]:
     forms = [*map(nfc, found.tolist())]
     if len(first := {form: k for k, form in reversed([*enumerate(forms)])}) < len(forms):
         kept, of = np.unique([first[form] for form in forms], return_inverse=True)
-        found, numbers = found[kept], np.asarray(of).ravel()[numbers]
+        found, numbers = found[kept], of[numbers]
     return found, numbers
 
 

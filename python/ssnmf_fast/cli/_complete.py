@@ -348,8 +348,7 @@ def _read_ratings(
     if len(repeats):
         kept = rated.groupby(["user", "item"], sort=False)["rating"].agg(duplicates).reset_index()
     places = kept["user"].to_numpy(), kept["item"].to_numpy()
-    shape = len(users), len(items)
-    matrix = sp.coo_array((kept["rating"].to_numpy(), places), shape=shape).tocsr()
+    matrix = sp.coo_array((kept["rating"].to_numpy(), places), (len(users), len(items))).tocsr()
     empty = table.loc[table["rating"].isna(), ["user", "item"]].to_numpy()
     return names, users, items, matrix, empty, len(rated) - len(kept)
 
@@ -372,8 +371,8 @@ def read_pairs(
         part = frame.set_axis([*names], axis="columns")
         for role, codes in ids.items():
             cells = replace(table, frame=frame).column(names[role])
-            texts = np.array(["" if cell is None else str(cell) for cell in cells], dtype=object)
-            places, found = pd.factorize(texts)
+            texts = ["" if cell is None else str(cell) for cell in cells]
+            places, found = pd.factorize(np.array(texts, dtype=object))
             different = [nfc(text.strip()) for text in found]
             if "" in different:
                 line = frame.index[places == different.index("")][0]

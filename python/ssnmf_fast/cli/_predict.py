@@ -106,9 +106,8 @@ def _predict_ratings(
             how = "the overall mean plus the bias of the user or the item that is known"
         missing = counts(*unknown, ("user", "item"))
         warn(f"not in the model: {missing} of {data}; predictions for them are {how}")
-    who, what = np.array(users)[pairs["user"]], np.array(items)[pairs["item"]]
-    values = quietly(UNINFORMED, model.predict, who, what)
-    columns = {"user": who, "item": what, "predicted rating": values}
+    columns = {"user": np.array(users)[pairs["user"]], "item": np.array(items)[pairs["item"]]}
+    columns["predicted rating"] = quietly(UNINFORMED, model.predict, *columns.values())
     out.write(*make_table(None, [(name, column.tolist()) for name, column in columns.items()]))
     if out.path is not None:
         print(f"{len(pairs)} predicted ratings are in {out}")

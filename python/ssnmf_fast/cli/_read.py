@@ -339,8 +339,7 @@ def _read_delimited(file: TextIO, source: Source) -> Iterator[tuple[Any, ...]]:
     form: Any = {"delimiter": source.delimiter, "skipinitialspace": True, "quoting": quoting}
     reader = csv.reader(chain([head], file), **form)
     names = [name.strip() for name in next((row for row in reader if not _is_blank(row)), [])]
-    twice = [name for k, name in enumerate(names) if name and name in names[:k]]
-    if twice:
+    if twice := [name for k, name in enumerate(names) if name and name in names[:k]]:
         wrong = f"{source}, line {reader.line_num}: two columns are called {twice[0]!r}"
         raise UsageError(f"{wrong}; give them different names ({MATRIX_HINT})")
     yield reader.line_num, *names
