@@ -196,7 +196,6 @@ def numbered(ids: Array) -> tuple[Array, Array]:
     """Return unique ids, sorted if possible, and the number of each id."""
     if ids.dtype.kind != "O":
         unique, numbers = np.unique(ids, return_inverse=True)
-        numbers = np.asarray(numbers).ravel()
     else:  # which Python compares without rounding
         place: dict[Any, int] = {}
         numbers = np.array([place.setdefault(value, len(place)) for value in ids], dtype=np.int64)
@@ -207,7 +206,7 @@ def numbered(ids: Array) -> tuple[Array, Array]:
     forms = [*map(nfc, unique.tolist())]
     if len(first := {form: k for k, form in reversed([*enumerate(forms)])}) < len(forms):
         places, of = np.unique([first[form] for form in forms], return_inverse=True)
-        unique, numbers = unique[places], np.asarray(of).ravel()[numbers]
+        unique, numbers = unique[places], of[numbers]
     return unique, numbers
 
 

@@ -6,7 +6,7 @@ import math
 import re
 import time
 from argparse import Namespace
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
@@ -352,71 +352,60 @@ def _read_ratings(
     if len(repeats):
         kept = rated.groupby(["user", "item"], sort=False)["rating"].agg(duplicates).reset_index()
     places = kept["user"].to_numpy(), kept["item"].to_numpy()
-    shape = len(users), len(items)
-    matrix = sp.coo_array((kept["rating"].to_numpy(), places), shape=shape).tocsr()
+    matrix = sp.coo_array((kept["rating"].to_numpy(), places), (len(users), len(items))).tocsr()
     empty = table.loc[table["rating"].isna(), ["user", "item"]].to_numpy()
     return names, users, items, matrix, empty, len(rated) - len(kept)
 
 
 def read_pairs(
-    source: Source, options: Namespace, third: str
+    source: Source, options: Namespace, third: str | None = None
 ) -> tuple[dict[str, str], list[str], list[str], pd.DataFrame]:
     """Return columns by role, users, items, and pairs; only ratings may be empty (NaN)."""
-    columns = {role: getattr(options, role) for role in ("user", "item", third)}
+    if not source.is_table:
+        raise UsageError(f"{source} is a matrix; expected a table of users and items")
     with require_package("pandas", TABLES_HINT):
         import pandas as pd
 
+    columns = {role: getattr(options, role) for role in ("user", "item", third) if role}
     ids: dict[str, dict[str, int]] = {"user": {}, "item": {}}
     parts, names = [], dict[str, str]()
-    for names, part in read_columns(source, columns):
+    for table in read_parts(source):
+        names = names or choose_columns(source, [*table.frame], columns)
+        frame = table.frame.reindex(columns=[*names.values()])
+        part = frame.set_axis([*names], axis="columns")
         for role, codes in ids.items():
-            numbers = [codes.setdefault(name, len(codes)) for name in part[role]]
-            part[role] = np.array(numbers, dtype=np.int32)
+            cells = replace(table, frame=frame).column(names[role])
+            texts = ["" if cell is None else str(cell) for cell in cells]
+            places, found = pd.factorize(np.array(texts, dtype=object))
+            different = [nfc(text.strip()) for text in found]
+            if "" in different:
+                line = frame.index[places == different.index("")][0]
+                raise UsageError(f"{source}, line {line}: no value in column {names[role]!r}")
+            numbers = [codes.setdefault(name, len(codes)) for name in different]
+            part[role] = np.array(numbers, dtype=np.int32)[places]
         parts.append(part)
         if third not in names:
             continue
-        values, may_be_empty = [], third == "rating"
-        for line, cell in part[third].items():
-            is_empty = may_be_empty and (is_missing(cell) or not str(cell).strip())
-            values.append(math.nan if is_empty else _parse(cell))
-            if not is_empty and not math.isfinite(values[-1]):
-                wrong = f"the {third} in column {names[third]!r} is {cell!r}, not a number"
-                mend = "leave it empty to predict it" if may_be_empty else "correct it"
-                mend = f"{mend}, or name the columns with {_list_options(columns)}"
-                if re.fullmatch(r"\s*[-+]?\d*,\d+\s*", str(cell)):
-                    mend = "numbers need a decimal point, such as 2.5 for 2,5"
-                raise UsageError(f"{source}, line {line}: {wrong}; {mend}")
-        part[third] = values
+        cells, may_be_empty = part[third], third == "rating"
+        part[third] = cells.map(_parse).astype(np.float64)
+        for line, cell in cells[~np.isfinite(part[third])].items():
+            if may_be_empty and (is_missing(cell) or not str(cell).strip()):
+                continue
+            wrong = f"the {third} in column {names[third]!r} is {cell!r}, not a number"
+            mend = "leave it empty to predict it" if may_be_empty else "correct it"
+            mend = f"{mend}, or name the columns with {_list_options(columns)}"
+            if re.fullmatch(r"\s*[-+]?\d*,\d+\s*", str(cell)):
+                mend = "numbers need a decimal point, such as 2.5 for 2,5"
+            raise UsageError(f"{source}, line {line}: {wrong}; {mend}")
+    if not names:
+        contents = "ratings" if third == "rating" else "pairs of users and items"
+        raise UsageError(f"{source} has no {contents}")
     return names, [*ids["user"]], [*ids["item"]], pd.concat(parts)
 
 
 def _list_options(columns: Mapping[str, Any]) -> str:
     *first, last = (f"--{role}" for role in columns)
     return f"{', '.join(first)} and {last}"
-
-
-def read_columns(
-    source: Source, columns: Mapping[str, str | None]
-) -> Iterator[tuple[dict[str, str], pd.DataFrame]]:
-    """Yield the columns by role, and blocks of their rows with the roles as names."""
-    if not source.is_table:
-        raise UsageError(f"{source} is a matrix; expected a table of users and items")
-    names: dict[str, str] = {}
-    for table in read_parts(source):
-        names = names or choose_columns(source, [*table.frame], columns)
-        frame = table.frame.reindex(columns=list(dict.fromkeys([*table.frame, *names.values()])))
-        part = frame[[*names.values()]].set_axis([*names], axis="columns")
-        for role in ROLES[:2]:
-            cells = replace(table, frame=frame).column(names[role])
-            ids = [nfc("" if cell is None else str(cell).strip()) for cell in cells]
-            if "" in ids:
-                line = frame.index[ids.index("")]
-                raise UsageError(f"{source}, line {line}: no value in column {names[role]!r}")
-            part[role] = ids
-        yield names, part
-    if not names:
-        contents = "ratings" if "rating" in columns else "pairs of users and items"
-        raise UsageError(f"{source} has no {contents}")
 
 
 def choose_columns(

@@ -17,7 +17,7 @@ from .._persist.io import read_notes
 from .._persist.texts import VECTORIZER_NAME
 from ..completion._complete import counts
 from ..completion._result import Completion
-from ._complete import read_columns
+from ._complete import read_pairs
 from ._labels import read_labels_of
 from ._models import MODELS, SEPARATOR, Fitted
 from ._options import UsageError, refuse, warn
@@ -93,11 +93,9 @@ def _predict_ratings(
         raise UsageError(f"{path} holds a completion without ids of users and items; {hint}")
     row_ids, column_ids = row_ids.astype(str), column_ids.astype(str)  # as in tables
     model = replace(model, row_ids=row_ids, column_ids=column_ids)
-    chosen = {"user": options.user, "item": options.item}
-    parts = [part for _, part in read_columns(data, chosen)]
-    users, items = ([name for part in parts for name in part[role]] for role in ("user", "item"))
-    unknown = len(set(users) - set(row_ids)), len(set(items) - set(column_ids))
-    if unknown == (len(set(users)), len(set(items))):
+    _, users, items, pairs = read_pairs(data, options)
+    unknown = len({*users} - {*row_ids}), len({*items} - {*column_ids})
+    if unknown == (len(users), len(items)):
         wrong = f"no user and no item of {data} is in {path}"
         first = f"the first are {users[0]!r} and {items[0]!r}"
         raise UsageError(f"{wrong} ({first}); name their columns with --user and --item")
@@ -107,12 +105,12 @@ def _predict_ratings(
             how = "the overall mean plus the bias of the user or the item that is known"
         missing = counts(*unknown, ("user", "item"))
         warn(f"not in the model: {missing} of {data}; predictions for them are {how}")
-    values = quietly(UNINFORMED, model.predict, np.array(users), np.array(items))
-    columns = [("user", users), ("item", items), ("predicted rating", values.tolist())]
-    out.write(*make_table(None, columns))
+    columns = {"user": np.array(users)[pairs["user"]], "item": np.array(items)[pairs["item"]]}
+    columns["predicted rating"] = quietly(UNINFORMED, model.predict, *columns.values())
+    out.write(*make_table(None, [(name, column.tolist()) for name, column in columns.items()]))
     if out.path is not None:
-        print(f"{len(users)} predicted ratings are in {out}")
-    counted = {"samples": len(users), "unknown users": unknown[0], "unknown items": unknown[1]}
+        print(f"{len(pairs)} predicted ratings are in {out}")
+    counted = {"samples": len(pairs), "unknown users": unknown[0], "unknown items": unknown[1]}
     return {"model": "Completion", **counted, "out": str(out)}
 
 

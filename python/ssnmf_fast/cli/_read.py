@@ -243,7 +243,10 @@ class Table:
             hint = delimiter_hint(self.source, [*self.frame])
             known = f"its columns are: {', '.join(self.frame)}"
             raise UsageError(f"{self} has no column {name!r}; {known}{hint}")
-        for line, value in self.frame[name].items():
+        values: list[Any] = self.frame[name].tolist()
+        if {*map(type, values)} == {str}:
+            return values
+        for line, value in zip(self.frame.index, values, strict=True):
             for part in value if lists and isinstance(value, list) else [value]:
                 if isinstance(part, (dict, list)):
                     kind = "an object" if isinstance(part, dict) else "a list"
@@ -252,7 +255,7 @@ class Table:
                     wrong = f"column {name!r} holds {kind}, {excerpt}; expected a text or a number"
                     more = ", or a list of them" if lists else ""
                     raise UsageError(f"{self}, line {line}: {wrong}{more}")
-        return [None if is_missing(value) else value for value in self.frame[name]]
+        return [None if is_missing(value) else value for value in values]
 
     def refuse_numbers(self, names: list[str]) -> None:
         """Raise UsageError where columns hold numbers only, though texts are to be read."""
@@ -284,9 +287,17 @@ def read_parts(source: Source) -> Iterator[Table]:
     with require_package("pandas", TABLES_HINT):
         import pandas as pd
     with reporting(source), open_text(source.path, source.encoding) as file:
-        rows = (_read_json if source.kind == ".jsonl" else _read_delimited)(file, source)
-        while part := dict(islice(rows, _CHUNK)):
-            yield Table(source, pd.DataFrame([*part.values()], [*part], dtype=object))
+        if source.kind == ".jsonl":
+            objects = _read_json(file, source)
+            while part := dict(islice(objects, _CHUNK)):
+                yield Table(source, pd.DataFrame([*part.values()], [*part], dtype=object))
+            return
+        rows = _read_delimited(file, source)
+        _, *names = next(rows)
+        while cells := [*chain.from_iterable(islice(rows, _CHUNK))]:  # faster than lists of rows
+            lines, *columns = np.array(cells, dtype=object).reshape(-1, len(names) + 1).T
+            frame = pd.DataFrame(dict(zip(names, columns, strict=True)), lines, dtype=object)
+            yield Table(source, frame)
 
 
 def _read_json(file: TextIO, source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -315,8 +326,11 @@ def _read_number(text: str) -> int | float:
     return int(number) if whole else float(text)
 
 
-def _read_delimited(file: TextIO, source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield lines and rows after the header."""
+def _read_delimited(file: TextIO, source: Source) -> Iterator[tuple[Any, ...]]:
+    """Yield the header and the rows, each with its line in front of its cells.
+
+    pandas.read_csv fills rows that are too short, and does not tell where in a file rows begin.
+    """
     csv.field_size_limit(_LARGEST_FIELD)
     head = file.readline()
     if named := _SEPARATOR.fullmatch(head):
@@ -325,40 +339,40 @@ def _read_delimited(file: TextIO, source: Source) -> Iterator[tuple[int, dict[st
     form: Any = {"delimiter": source.delimiter, "skipinitialspace": True, "quoting": quoting}
     reader = csv.reader(chain([head], file), **form)
     names = [name.strip() for name in next((row for row in reader if not _is_blank(row)), [])]
-    twice = [name for k, name in enumerate(names) if name and name in names[:k]]
-    if twice:
+    if twice := [name for k, name in enumerate(names) if name and name in names[:k]]:
         wrong = f"{source}, line {reader.line_num}: two columns are called {twice[0]!r}"
         raise UsageError(f"{wrong}; give them different names ({MATRIX_HINT})")
-    first, mark, among = reader.line_num + 1, source.delimiter, len(names) - 1
+    yield reader.line_num, *names
+    last, mark, among = reader.line_num, source.delimiter, len(names) - 1
     quoted, doubtful = source.quoting is not None, ""
     for row in reader:
-        last = reader.line_num
-        if not among or not _is_blank(row):
-            row = row or [""]
-            if len(row) != len(names):
-                hint = delimiter_hint(source, names)
-                if not hint and last > first:
-                    hint = f". The row continues to line {last}: is a quotation mark left open? "
-                    hint += "If they are part of texts, give --quoting none"
-                elif not hint and not among:
-                    hint = ". Is the first line a title? Delete the lines above the header"
-                elif not hint and any("\\" in cell for cell in row):
-                    hint = ". A quotation mark in a cell is doubled, not escaped by a backslash"
-                hint = hint or ". A cell that holds the delimiter needs quotation marks"
-                cells = f"{len(row)} cell{'s' * (len(row) != 1)}"
-                wrong = f"line {first}: {cells} between delimiters {mark!r}"
-                raise UsageError(f"{source}, {wrong}; the first line names {len(names)}{hint}")
-            if last > first:
-                lines = _LINE.split(mark.join(row).rstrip("\r\n"))
-                if any(line.count(mark) != among for line in lines):
-                    quoted = True
-                elif len(lines) > 1 and not doubtful:
-                    doubtful = f"{source}, line {first}: the row continues to line {last}, but "
-                    doubtful += "each of these lines looks like a row"
-            elif not quoted:  # does a cell hold the delimiter?
-                quoted = mark.join(row).count(mark) != among
-            yield first, dict(zip(names, row, strict=True))
-        first = last + 1
+        first, last = last + 1, reader.line_num
+        if among and _is_blank(row):
+            continue
+        row = row or [""]
+        if len(row) != len(names):
+            hint = delimiter_hint(source, names)
+            if not hint and last > first:
+                hint = f". The row continues to line {last}: is a quotation mark left open? "
+                hint += "If they are part of texts, give --quoting none"
+            elif not hint and not among:
+                hint = ". Is the first line a title? Delete the lines above the header"
+            elif not hint and any("\\" in cell for cell in row):
+                hint = ". A quotation mark in a cell is doubled, not escaped by a backslash"
+            hint = hint or ". A cell that holds the delimiter needs quotation marks"
+            cells = f"{len(row)} cell{'s' * (len(row) != 1)}"
+            wrong = f"line {first}: {cells} between delimiters {mark!r}"
+            raise UsageError(f"{source}, {wrong}; the first line names {len(names)}{hint}")
+        if last > first:
+            lines = _LINE.split(mark.join(row).rstrip("\r\n"))
+            if any(line.count(mark) != among for line in lines):
+                quoted = True
+            elif len(lines) > 1 and not doubtful:
+                doubtful = f"{source}, line {first}: the row continues to line {last}, but "
+                doubtful += "each of these lines looks like a row"
+        elif not quoted:  # does a cell hold the delimiter?
+            quoted = mark.join(row).count(mark) != among
+        yield first, *row
     if doubtful and source.quoting is None:
         mend = "if quotation marks are part of the texts, give --quoting none"
         if not quoted:
