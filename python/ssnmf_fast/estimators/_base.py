@@ -79,8 +79,6 @@ class Estimator(TransformerMixin, BaseEstimator):
 
     def _check_loaded(self) -> None:
         """Raise ValueError if loaded attributes do not fit together."""
-        if hasattr(self, "stream_statistics_"):
-            self._resumed()
 
     def _arguments(self, function: Callable[..., Any] = factorize) -> dict[str, Any]:
         names = signature(function).parameters

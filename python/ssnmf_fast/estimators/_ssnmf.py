@@ -21,14 +21,14 @@ from .._solver.starts import INITS
 from .._solver.weights import WeightsLike
 from . import _training_data as training
 from ._base import Self, product, require, score_labeled
+from ._batches import SampleBatchLearner
 from ._class_topics import SUPPORTS, LabeledSamples, inputs_of_labels
 from ._docstrings import complete_docstring
-from ._nmf import BatchLearner
 from ._predicting import ReadoutPredictions
 from ._readout import ComponentReadout, Readout
 
 
-class SupervisedBase(BatchLearner):
+class SupervisedBase(SampleBatchLearner):
     """Base of factorizations X ~ S A, Y ~ S B that predict the targets Y."""
 
     _of_partial_fit: ClassVar = """
