@@ -11,10 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from .._backend.dispatch import kernels, padded, padded_zeros
-from .._common.arrays import Array, Matrix, MatrixLike, Seed, mask_of
+from .._common.arrays import Array, Matrix, MatrixLike, Seed, VectorLike, mask_of
 from .._common.text import short
+from .._data import border
 from .._data.arrays import refuse_on_disk
-from .._data.border import check_data, check_integer, check_random_state, check_real, warn_of_rank
 from .._data.entries import Target
 from .._data.tensors import RowProducts, Tensor
 from .._data.threads import resolve_threads
@@ -77,8 +77,8 @@ class Learner:
     mean_loss: float = 0.0  # per row, with these weights
 
     def factor(self, name: str) -> Array:
-        """Return a factor without padding."""
-        return np.ascontiguousarray(self.factors[name][:, : self.rank])
+        """Return a factor without padding, as a view."""
+        return self.factors[name][:, : self.rank]
 
     def arrays(self) -> dict[str, Array]:
         """Return the sums of batches without padding, as arrays by name."""
@@ -131,9 +131,7 @@ def _update_of(term: Term) -> Update:
 
 def _update(F: Array, sums: Majorizer, term: Term, support: Array | None) -> None:
     """Move a factor towards the minimizer of the sums of batches with this term."""
-    before = None if support is None else F.copy()
-    alive = F > 0
-    here = _moved(sums, F)
+    before, here = F.copy(), _moved(sums, F)
     ((_, N),) = here.pairs.values()
     if N is None:
         here.descend(F, support, _SWEEPS, 0, term.threads)
@@ -142,8 +140,8 @@ def _update(F: Array, sums: Majorizer, term: Term, support: Array | None) -> Non
             kernels.multiply(F, here.gram, None, N, 1.0, True, term.threads)
         here.multiply(F, "mm", 0.0, term.threads)
     # Entries that no batch has used so far must stay positive for later batches.
-    F[alive & (F == 0)] = np.sqrt(kernels.tiny(F.dtype))
-    if before is not None and support is not None:
+    F[(before > 0) & (F == 0)] = np.sqrt(kernels.tiny(F.dtype))
+    if support is not None:
         np.copyto(F, before, where=~mask_of(support, F.shape[1]))
 
 
@@ -151,10 +149,8 @@ def _times(x: Array, F: Array, exponent: float) -> Array:
     """Return x F^exponent as a new array; 0 where F is 0."""
     if exponent == -1:
         return np.divide(x, F, out=np.zeros_like(x), where=F > 0)
-    if exponent == 0:
-        return np.array(x)
-    if exponent == 1:
-        return np.asarray(x * F)
+    if exponent in (0, 1):
+        return np.asarray(x * F if exponent else x.copy())
     most = np.finfo(F.dtype).max
     with np.errstate(over="ignore"):  # powers of entries near 0 leave the range
         power = np.power(F, exponent, out=np.zeros_like(F), where=F > 0)
@@ -187,10 +183,6 @@ class Online(Learner):
     def loss(self, name: str) -> Loss:
         """Return the loss of A or B."""
         return loss_named(self.settings[_LOSSES[name]], _LOSSES[name])
-
-    def components(self, name: str) -> Array:
-        """Return A or B as (r x m) or (r x k)."""
-        return np.ascontiguousarray(self.factor(name).T)
 
     def arrays(self) -> dict[str, Array]:
         sums = {} if self.target_sums is None else {"target_sums": self.target_sums[:, : self.rank]}
@@ -241,21 +233,20 @@ class Online(Learner):
             new = counted.T.astype(problem.factors["S"].dtype) @ problem.factors["S"]
             past_sums = 0 if self.target_sums is None else self.target_sums
             self.target_sums = new + new.dtype.type(keep) * past_sums
-        numbers = self.weight, self.mean_loss, self.seen
-        self.settings = self.settings | dict(zip(_NUMBERS, numbers, strict=True))
+        self.settings |= {name: getattr(self, name) for name in _NUMBERS}
 
 
 def learn_batch(
     online: Online | None,
     X: Matrix,
-    y: MatrixLike | None,
+    y: MatrixLike | None = None,
     *,
     n_components: int,
     loss: str,
     supervision_loss: str = "frobenius",
     supervision_weight: float | str = 1.0,
     X_weights: WeightsLike,
-    y_weights: WeightsLike,
+    y_weights: WeightsLike = None,
     init: object,
     random_state: Seed,
     n_threads: int | None,
@@ -263,19 +254,19 @@ def learn_batch(
     A_support: npt.ArrayLike | None = None,
     fixed_components: npt.ArrayLike | None = None,
     penalties: PenaltiesLike = None,
-    sample_weight: Array | None = None,
+    sample_weight: VectorLike = None,
     lift: Array | None = None,
     counted: Array | None = None,
 ) -> Online:
     """Learn from a batch, the first if `online` is None; return the changed or new object."""
     refuse_on_disk(X, "partial_fit")
-    rank = check_integer(n_components, "n_components", 1)
-    keep = check_real(forget_factor, "forget_factor", maximum=1)
+    rank = border.check_integer(n_components, "n_components", 1)
+    keep = border.check_real(forget_factor, "forget_factor", maximum=1)
     threads = resolve_threads(n_threads)
     weight = check_weight(supervision_weight)
     if online is not None:
         X = X.astype(online.factors["A"].dtype, copy=False)
-    X = check_data(X, threads)
+    X = border.check_data(X, threads)
     data, labels = terms(X, y, loss, supervision_loss, X_weights, y_weights, threads)
     if X.shape[0] and not data.form.total(data.shape) > 0:
         raise ValueError(UNOBSERVED.format("X"))
@@ -287,9 +278,9 @@ def learn_batch(
         settings["supervision_loss"] = supervision_loss
         settings["supervision_weight"] = "balanced" if weight is None else weight
     if online is None:
-        rng = check_random_state(random_state)
+        rng = border.check_random_state(random_state)
         if y is None and isinstance(init, str):
-            warn_of_rank(rank, X.shape[1], "the number of features")
+            border.warn_of_rank(rank, X.shape[1], "the number of features")
         _, A, B = start(init, X, data, labels, rank, rng, known, X_weights)
         online = Online.resume(A, B, {}, {})
     online.settings = settings | online.settings
@@ -299,7 +290,7 @@ def learn_batch(
     online.support = known.moves(online.factors)
     if lift is not None:
         online.lift(lift)
-    n = X.shape[0] if sample_weight is None else float(sample_weight.sum())
+    n = X.shape[0] if sample_weight is None else float(np.asarray(sample_weight, float).sum())
     online.learn(data, labels, keep, n, counted)
     return online
 
@@ -309,7 +300,7 @@ class Stream(Learner):
     """Normalized factors of all modes but that of the slices, by names from 0."""
 
     loss: Loss = FROBENIUS
-    n_slices: int = 0
+    n_slices: float = 0
 
     @classmethod
     def resume(
@@ -321,12 +312,11 @@ class Stream(Learner):
         if arrays:
             if "counts" not in arrays or arrays["counts"].shape != (1, 3):
                 raise ValueError("the saved statistics of the slices are incomplete")
-            n_slices, made.seen, made.mean_loss = arrays["counts"][0].tolist()
-            made.n_slices = int(n_slices)
+            made.n_slices, made.seen, made.mean_loss = arrays["counts"][0].tolist()
             made.restore(arrays, dict.fromkeys(stored, made.loss))
         return made
 
-    def take_fit(self, rows: Array, *, keep: float, total: float, threads: int) -> None:
+    def take_fit(self, rows: Array, threads: int, *, keep: float = 1.0, total: float = 0.0) -> None:
         """Take the sums of a fit with the loss `total` from its optimality conditions: P = N."""
         weights = np.power(keep, np.arange(len(rows))[::-1], dtype=rows.dtype)
         form = Separable((*[None] * len(self.factors), weights), threads)
@@ -351,7 +341,7 @@ class Stream(Learner):
         # Draw new values for components that no slice has used.
         unused = np.any([~F[:, :rank].any(axis=0) for F in factors.values()], axis=0)
         if unused.any():
-            rng = np.random.default_rng(self.n_slices)
+            rng = np.random.default_rng(int(self.n_slices))
             for F in factors.values():
                 drawn = rng.random((len(F), rank)) / len(F)
                 F[:, :rank] = np.where(unused, drawn, F[:, :rank])

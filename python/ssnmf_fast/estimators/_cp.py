@@ -25,8 +25,8 @@ from .._solver.starts import given_factors
 from .._solver.weights import WeightsLike
 from .._topics import Topics, make_topics
 from ._base import IterativeEstimator
-from ._batches import BatchLearner, refuse_to_continue
 from ._docstrings import complete_docstring
+from ._nmf import BatchLearner, refuse_to_continue
 
 
 @complete_docstring
@@ -227,7 +227,7 @@ class NonnegativeCP(BatchLearner, IterativeEstimator):
             new = stream.learn(X, keep, resolve_threads(self.n_threads))
             rows = np.concatenate([rows, new])
         size = sizes_of(rows, loss_named(self.loss, "loss")).astype(rows.dtype)
-        factors = [stream.factor(name) for name in stream.factors]
+        factors = [np.ascontiguousarray(stream.factor(name)) for name in stream.factors]
         factors.insert(mode, rows / np.where(size > 0, size, 1).astype(rows.dtype))
         vars(self).update(factors_=factors, weights_=size)
         self._keep_learned(stream)
@@ -254,9 +254,9 @@ class NonnegativeCP(BatchLearner, IterativeEstimator):
         others = self._others(getattr(self, "stream_mode_", 0))
         stream = Stream.resume(others, self.loss_, getattr(self, "stream_statistics_", {}))
         if not stream.sums:
+            rows, threads = self.stream_representation_, resolve_threads(self.n_threads)
             keep, total = float(self.forget_factor), self.objective_[-1][1]
-            threads = resolve_threads(self.n_threads)
-            stream.take_fit(self.stream_representation_, keep=keep, total=total, threads=threads)
+            stream.take_fit(rows, threads, keep=keep, total=total)
         return stream
 
     def _others(self, mode: int) -> list[Array]:

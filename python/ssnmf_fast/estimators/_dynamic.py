@@ -35,8 +35,8 @@ from .._solver.result import sizes_of
 from .._solver.weights import WeightsLike
 from .._topics import Records, numbered_names
 from ._base import FactorizationBase
-from ._batches import BatchLearner
 from ._docstrings import complete_docstring
+from ._nmf import BatchLearner
 from ._over_time import Peak, PeakInterval, SlicePrevalence, TopicsOverTime, intervals_of
 
 
@@ -324,7 +324,7 @@ class DynamicTopics(BatchLearner, FactorizationBase):
             rows = np.stack(places), values, rows.shape
         stream = self._resumed()
         S = stream.learn(check_tensor(rows, "X"), share, resolve_threads(self.n_threads))
-        F = stream.factor("0")
+        F = np.ascontiguousarray(stream.factor("0"))
         sums = F.sum(axis=0)
         self.components_ = np.ascontiguousarray((F / np.where(sums > 0, sums, 1)).T)
         if self.method_ == "tensor":
@@ -359,8 +359,7 @@ class DynamicTopics(BatchLearner, FactorizationBase):
             rows = (self.prevalence_ * self.slice_sizes_[:, None])[self.slice_sizes_ > 0]
         else:
             rows = self.representation_
-        rows, threads = (rows * size).astype(F.dtype), resolve_threads(self.n_threads)
-        stream.take_fit(rows, keep=1.0, total=0.0, threads=threads)
+        stream.take_fit((rows * size).astype(F.dtype), resolve_threads(self.n_threads))
         stream.seen = 0.0  # losses are those of new rows: the fit may have others
         return stream
 

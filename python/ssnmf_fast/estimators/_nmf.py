@@ -1,4 +1,4 @@
-"""Estimator :class:`NMF`."""
+"""Estimator :class:`NMF`, and learning from batches with statistics of earlier ones."""
 
 from __future__ import annotations
 
@@ -6,19 +6,83 @@ import math
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Literal
 
+import numpy as np
 import numpy.typing as npt
 
 from .._common.arrays import Array, LossName, Solver, VectorLike
-from .._common.saved import Saved
+from .._common.saved import STREAM, Saved
 from .._common.text import listed
 from .._data.arrays import DataLike, as_array
 from .._data.border import check_matrix
 from .._models.factorize import Start
+from .._models.online import Learner, Online, learn_batch
 from .._solver.losses import loss_named
 from .._solver.weights import WeightsLike
 from .._topics import topic_shares
-from ._batches import SampleBatchLearner
+from ._base import Estimator, FactorizationBase
 from ._docstrings import complete_docstring
+
+_OF_FITS = (  # and not of batches
+    *("representation_", "receipt_"),
+    *("refitted_label_components_", "readout_", "class_shares_"),
+)
+
+
+class BatchLearner(Estimator):
+    """Base of estimators that learn from batches, with statistics of earlier batches."""
+
+    _saved: ClassVar[dict[str, Saved]] = {"stream_statistics_": STREAM}
+
+    def _resumed(self) -> Learner:
+        """Return the state after a fit, or after earlier batches."""
+        raise NotImplementedError
+
+    def _keep_learned(self, learner: Learner) -> None:
+        """Set the attributes that count the calls of `partial_fit`, and drop those of a fit."""
+        for name in _OF_FITS:
+            self.__dict__.pop(name, None)
+        earlier = vars(self)["objective_"] if hasattr(self, "stream_statistics_") else []
+        self.n_iter_ = vars(self)["n_iter_"] + 1 if earlier else 1
+        self.objective_ = [*earlier, (self.n_iter_, learner.mean_loss)]
+        self.stream_statistics_ = learner.arrays()
+
+    def _check_loaded(self) -> None:
+        super()._check_loaded()
+        if hasattr(self, "stream_statistics_"):
+            self._resumed()
+
+
+def refuse_to_continue(name: str, parts: str) -> None:
+    raise ValueError(
+        f"partial_fit cannot continue a fit with {name}, which {parts} do not take. Fit all data "
+        "together, or start with a new estimator."
+    )
+
+
+class SampleBatchLearner(BatchLearner, FactorizationBase):
+    """Base of factorizations that can learn from batches of samples."""
+
+    _saved: ClassVar = {
+        "stream_settings_": Saved(optional=True, kind=dict[str, str | float | None]),
+    }
+
+    def _resumed(self) -> Online:
+        for name, attribute in (("covariates", "n_fixed_"), ("penalties", "sample_penalties_")):
+            if getattr(self, attribute, None):
+                refuse_to_continue(name, "batches")
+        settings = getattr(self, "stream_settings_", {"loss": self.loss_})
+        A, B = self.components_, getattr(self, "label_components_", None)
+        return Online.resume(A, B, settings, getattr(self, "stream_statistics_", {}))
+
+    def _learn_batch(self, X: Any, **given: Any) -> None:
+        """Learn from a checked batch and set the attributes; what is given overrides parameters."""
+        before = self._resumed() if hasattr(self, "components_") else None
+        online = learn_batch(before, X, **self._arguments(learn_batch) | given)
+        self.components_ = np.ascontiguousarray(online.factor("A").T)
+        if "B" in online.factors:
+            self.label_components_ = np.ascontiguousarray(online.factor("B").T)
+        self._keep_learned(online)
+        self.stream_settings_ = online.settings
 
 
 @complete_docstring
@@ -189,7 +253,7 @@ class NMF(SampleBatchLearner):
             raise ValueError(f"partial_fit cannot choose n_components='auto' {hint}")
         X = self._checked(X, reset=not fitted)
         rank = self.n_components_ if self.n_components == "auto" else self.n_components
-        self._learn_batch(X, X_weights, None, {}, n_components=rank)
+        self._learn_batch(X, X_weights=X_weights, n_components=rank)
         return self
 
 
