@@ -42,7 +42,7 @@ class BatchLearner(Estimator):
         for name in _OF_FITS:
             self.__dict__.pop(name, None)
         earlier = vars(self)["objective_"] if hasattr(self, "stream_statistics_") else []
-        self.n_iter_ = vars(self)["n_iter_"] + 1 if earlier else 1
+        self.n_iter_ = len(earlier) + 1
         self.objective_ = [*earlier, (self.n_iter_, learner.mean_loss)]
         self.stream_statistics_ = learner.arrays()
 
