@@ -19,7 +19,7 @@ from .._models.online import Learner, Online, learn_batch
 from .._solver.losses import loss_named
 from .._solver.weights import WeightsLike
 from .._topics import topic_shares
-from ._base import Estimator, FactorizationBase
+from ._base import FactorizationBase
 from ._docstrings import complete_docstring
 
 _OF_FITS = (  # and not of batches
@@ -28,8 +28,8 @@ _OF_FITS = (  # and not of batches
 )
 
 
-class BatchLearner(Estimator):
-    """Base of estimators that learn from batches, with statistics of earlier batches."""
+class BatchLearner:
+    """Mixin of estimators that learn from batches: keeps, saves and checks statistics of these."""
 
     _saved: ClassVar[dict[str, Saved]] = {"stream_statistics_": STREAM}
 
@@ -47,7 +47,6 @@ class BatchLearner(Estimator):
         self.stream_statistics_ = learner.arrays()
 
     def _check_loaded(self) -> None:
-        super()._check_loaded()
         if hasattr(self, "stream_statistics_"):
             self._resumed()
 
