@@ -78,8 +78,6 @@ class Estimator(TransformerMixin, BaseEstimator):
 
     def _check_loaded(self) -> None:
         """Raise ValueError if loaded attributes do not fit together."""
-        if hasattr(self, "stream_statistics_"):
-            self._resumed()
 
     def _arguments(self, function: Callable[..., Any] = factorize) -> dict[str, Any]:
         names = signature(function).parameters
@@ -268,6 +266,7 @@ class FactorizationBase(IterativeEstimator):
     }
 
     _takes_files: ClassVar[bool] = True  # whether X may be on disk
+    _check: ClassVar[Callable[..., Check]] = staticmethod(factorization_check)
 
     @property
     def factorization_(self) -> Factorization:
@@ -292,7 +291,7 @@ class FactorizationBase(IterativeEstimator):
         X, parameters = self._checked(X), self._arguments()
         inputs = {name: parameters[name] for name in _INPUTS if name in parameters}
         inputs |= self._fit_inputs(X, y, **given)
-        check = factorization_check(self.factorization_, border.CleanMatrix(X), inputs, threads)
+        check = self._check(self.factorization_, border.CleanMatrix(X), inputs, threads)
         # The support is not reproduced: entries that start at zero stay zero.
         support = {k: v for k, v in check.receipt.inputs.items() if k == "S_support"}
         return replace(check, inputs=support | check.inputs)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
-from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from .._common.arrays import Array, LossName, Solver, VectorLike
-from .._common.saved import LOSS, STREAM, Saved
+from .._common.saved import LOSS, Saved
 from .._common.text import short
 from .._data.border import check_factor, check_matrix, check_real
 from .._data.tensors import SparseTensor, Tensor, TensorLike, check_mode, check_tensor
@@ -27,12 +26,12 @@ from .._solver.weights import WeightsLike
 from .._topics import Topics, make_topics
 from ._base import IterativeEstimator
 from ._docstrings import complete_docstring
-from ._nmf import keep_stream, refuse_to_continue
+from ._nmf import BatchLearner, refuse_to_continue
 
 
 @complete_docstring
 @dataclass(eq=False, repr=False)
-class NonnegativeCP(IterativeEstimator):
+class NonnegativeCP(BatchLearner, IterativeEstimator):
     r"""Nonnegative CP decomposition of a tensor, also from a stream of slices.
 
     Minimizes :math:`\sum W \odot d(X, M)` over :math:`M_{ij..} = \sum_q F_{0,iq} F_{1,jq} \cdots`
@@ -133,7 +132,6 @@ class NonnegativeCP(IterativeEstimator):
         "label_components_": Saved("r?", container=dict, optional=True, part="label_components"),
         "loss_": LOSS,
         "stream_mode_": Saved("", optional=True),
-        "stream_statistics_": STREAM,
     }
 
     @property
@@ -216,41 +214,50 @@ class NonnegativeCP(IterativeEstimator):
         keep = check_real(self.forget_factor, "forget_factor", maximum=1)
         known = self.shape_ if hasattr(self, "factors_") else None
         X, mode = slices_first(check_tensor(X, "X", self.dtype), self.stream_mode, known, one_slice)
-        threads = resolve_threads(self.n_threads)
-        resume = partial(Stream.resumed, loss=self.loss, keep=keep, threads=threads)
         if known is None:
-            parameters, given = self._arguments(factorize_tensor), given_factors(self.init)
-            if given is not None and len(given[1]) == len(X.shape):
-                given[1].insert(0, given[1].pop(mode))
-                parameters["init"] = given
-            parts = (X.at.places, X.values, X.shape) if isinstance(X, SparseTensor) else X
-            result = factorize_tensor(parts, **parameters)
-            rows = result.factors[0] * result.weights
-            stream = resume(result.factors[1:], rows, total=result.objective[-1][1])
+            self._fit_slices(X, mode)
         else:
             settings = {"n_components": self.n_components, "loss": self.loss, "stream_mode": mode}
             learned = len(self.weights_), self.loss_, getattr(self, "stream_mode_", mode)
             refuse_changes(settings, dict(zip(settings, learned, strict=True)))
-            if hasattr(self, "stream_statistics_"):
-                stream = Stream.of_arrays(self._others(mode), self.stream_statistics_)
-            else:
-                rows, total = self.stream_representation_, self.objective_[-1][1]
-                stream = resume(self._others(mode), rows, total=total)
-            X = X.astype(self.weights_.dtype, copy=False)
-            stream, new = stream.learn(X, loss=self.loss, keep=keep, threads=threads)
-            rows = np.concatenate([self.stream_representation_, new])
+        self.stream_mode_ = mode
+        stream, rows = self._resumed(), self.stream_representation_
+        if known is not None:
+            X = X.astype(rows.dtype, copy=False)
+            new = stream.learn(X, keep, resolve_threads(self.n_threads))
+            rows = np.concatenate([rows, new])
         size = sizes_of(rows, loss_named(self.loss, "loss")).astype(rows.dtype)
-        factors = list(stream.factors)
+        factors = [np.ascontiguousarray(stream.factor(name)) for name in stream.factors]
         factors.insert(mode, rows / np.where(size > 0, size, 1).astype(rows.dtype))
-        vars(self).update(factors_=factors, weights_=size, loss_=self.loss, stream_mode_=mode)
-        keep_stream(self, stream)
+        vars(self).update(factors_=factors, weights_=size)
+        self._keep_learned(stream)
         self.__dict__.pop("label_components_", None)
         return self
 
+    def _fit_slices(self, X: Tensor, mode: int) -> None:
+        """Fit the first slices, along the first mode of X."""
+        parameters, given = self._arguments(factorize_tensor), given_factors(self.init)
+        if given is not None and len(given[1]) == len(X.shape):
+            given[1].insert(0, given[1].pop(mode))
+            parameters["init"] = given
+        parts = (X.at.places, X.values, X.shape) if isinstance(X, SparseTensor) else X
+        result = factorize_tensor(parts, **parameters)
+        rows, *others = result.factors
+        self.factors_, self.weights_ = [*others[:mode], rows, *others[mode:]], result.weights
+        self.objective_, self.loss_ = result.objective, self.loss
+
     def _check_loaded(self) -> None:
-        mode = check_mode(getattr(self, "stream_mode_", 0), "stream_mode_", len(self.factors_))
-        if hasattr(self, "stream_statistics_"):
-            Stream.of_arrays(self._others(mode), self.stream_statistics_)
+        check_mode(getattr(self, "stream_mode_", 0), "stream_mode_", len(self.factors_))
+        super()._check_loaded()
+
+    def _resumed(self) -> Stream:
+        others = self._others(getattr(self, "stream_mode_", 0))
+        stream = Stream.resume(others, self.loss_, getattr(self, "stream_statistics_", {}))
+        if not stream.sums:
+            rows, threads = self.stream_representation_, resolve_threads(self.n_threads)
+            keep, total = float(self.forget_factor), self.objective_[-1][1]
+            stream.take_fit(rows, threads, keep=keep, total=total)
+        return stream
 
     def _others(self, mode: int) -> list[Array]:
         return [F for k, F in enumerate(self.factors_) if k != mode]

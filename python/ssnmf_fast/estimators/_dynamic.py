@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._common.arrays import Array, LossName, Matrix, MatrixLike, Solver
 from .._common.optional import data_frame
-from .._common.saved import LOSS, STREAM, Saved
+from .._common.saved import LOSS, Saved
 from .._data.border import (
     CleanMatrix,
     check_integer,
@@ -36,13 +36,13 @@ from .._solver.weights import WeightsLike
 from .._topics import Records, numbered_names
 from ._base import FactorizationBase
 from ._docstrings import complete_docstring
-from ._nmf import keep_stream
+from ._nmf import BatchLearner
 from ._over_time import Peak, PeakInterval, SlicePrevalence, TopicsOverTime, intervals_of
 
 
 @complete_docstring
 @dataclass(eq=False, repr=False)
-class DynamicTopics(FactorizationBase):
+class DynamicTopics(BatchLearner, FactorizationBase):
     r"""Topics of dated documents and their prevalence over time.
 
     The time from the first to the last document is divided into slices.  Topics are learned with
@@ -174,7 +174,6 @@ class DynamicTopics(FactorizationBase):
         "freq_": Saved(kind=str | int),
         **dict.fromkeys(("method_", "date_order_"), Saved(kind=str)),
         "between_slices_": Saved(optional=True, kind=float),
-        "stream_statistics_": STREAM,
     }
 
     def _tol(self) -> float:
@@ -323,10 +322,9 @@ class DynamicTopics(FactorizationBase):
         if sp.issparse(rows):
             *places, values = sp.find(rows)
             rows = np.stack(places), values, rows.shape
-        settings: Any = {"loss": self.loss, "threads": resolve_threads(self.n_threads)}
-        before = self._resumed(settings["threads"])
-        stream, S = before.learn(check_tensor(rows, "X"), keep=share, **settings)
-        (F,) = stream.factors
+        stream = self._resumed()
+        S = stream.learn(check_tensor(rows, "X"), share, resolve_threads(self.n_threads))
+        F = np.ascontiguousarray(stream.factor("0"))
         sums = F.sum(axis=0)
         self.components_ = np.ascontiguousarray((F / np.where(sums > 0, sums, 1)).T)
         if self.method_ == "tensor":
@@ -338,7 +336,7 @@ class DynamicTopics(FactorizationBase):
         both = dated.add_slices(*known, new, totals, self.freq)
         self.slices_, self.slice_sizes_, self.prevalence_ = both
         self.date_order_ = read.first
-        keep_stream(self, stream)
+        self._keep_learned(stream)
         return self
 
     def _refuse_changes(self) -> None:
@@ -349,21 +347,21 @@ class DynamicTopics(FactorizationBase):
             now[name] = learned[name] if now[name] == "auto" else now[name]
         refuse_changes(now, learned)
 
-    def _resumed(self, threads: int = 1) -> Stream:
-        """Return the stream of what was learned, from its statistics or from the fit."""
+    def _resumed(self) -> Stream:
         # The factor of terms (m, r) with columns of size 1, and their former sizes.
         A = self.components_
         size = sizes_of(A.T, loss_named(self.loss_, "loss")).astype(A.dtype)
         F = np.ascontiguousarray(A.T / np.where(size > 0, size, 1))
-        if hasattr(self, "stream_statistics_"):
-            return Stream.of_arrays([F], self.stream_statistics_)
+        stream = Stream.resume([F], self.loss_, getattr(self, "stream_statistics_", {}))
+        if stream.sums:
+            return stream
         if self.method_ == "tensor":
             rows = (self.prevalence_ * self.slice_sizes_[:, None])[self.slice_sizes_ > 0]
         else:
             rows = self.representation_
-        rows, settings = (rows * size).astype(F.dtype), {"keep": 1.0, "total": 0.0}
-        fitted = Stream.resumed([F], rows, loss=self.loss_, threads=threads, **settings)
-        return replace(fitted, seen=0.0)  # losses are those of new rows: the fit may have others
+        stream.take_fit((rows * size).astype(F.dtype), resolve_threads(self.n_threads))
+        stream.seen = 0.0  # losses are those of new rows: the fit may have others
+        return stream
 
     @property
     def over_time_(self) -> TopicsOverTime:

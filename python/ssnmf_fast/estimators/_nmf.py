@@ -6,6 +6,7 @@ import math
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Literal
 
+import numpy as np
 import numpy.typing as npt
 
 from .._common.arrays import Array, LossName, Solver, VectorLike
@@ -13,15 +14,13 @@ from .._common.saved import STREAM, Saved
 from .._common.text import listed
 from .._data.arrays import DataLike, as_array
 from .._data.border import check_matrix
-from .._labels import Targets
 from .._models.factorize import Start
-from .._models.online import Online, Stream, learn_batch
+from .._models.online import Learner, Online, learn_batch
 from .._solver.losses import loss_named
 from .._solver.weights import WeightsLike
 from .._topics import topic_shares
 from ._base import FactorizationBase
 from ._docstrings import complete_docstring
-from ._training_data import as_outer, checked_weight, label_weights, with_sample_weight
 
 _OF_FITS = (  # and not of batches
     *("representation_", "receipt_"),
@@ -29,14 +28,27 @@ _OF_FITS = (  # and not of batches
 )
 
 
-def keep_stream(model: Any, stream: Online | Stream) -> None:
-    """Set the attributes that count the calls of `partial_fit`, and drop those of a fit alone."""
-    for name in _OF_FITS:
-        model.__dict__.pop(name, None)
-    earlier = model.objective_ if hasattr(model, "stream_statistics_") else []
-    model.n_iter_ = model.n_iter_ + 1 if earlier else 1
-    model.objective_ = [*earlier, (model.n_iter_, stream.mean_loss)]
-    model.stream_statistics_ = stream.arrays()
+class BatchLearner:
+    """Mixin of estimators that learn from batches: keeps, saves and checks statistics of these."""
+
+    _saved: ClassVar[dict[str, Saved]] = {"stream_statistics_": STREAM}
+
+    def _resumed(self) -> Learner:
+        """Return the state after a fit, or after earlier batches."""
+        raise NotImplementedError
+
+    def _keep_learned(self, learner: Learner) -> None:
+        """Set the attributes that count the calls of `partial_fit`, and drop those of a fit."""
+        for name in _OF_FITS:
+            self.__dict__.pop(name, None)
+        earlier = vars(self)["objective_"] if hasattr(self, "stream_statistics_") else []
+        self.n_iter_ = len(earlier) + 1
+        self.objective_ = [*earlier, (self.n_iter_, learner.mean_loss)]
+        self.stream_statistics_ = learner.arrays()
+
+    def _check_loaded(self) -> None:
+        if hasattr(self, "stream_statistics_"):
+            self._resumed()
 
 
 def refuse_to_continue(name: str, parts: str) -> None:
@@ -46,16 +58,14 @@ def refuse_to_continue(name: str, parts: str) -> None:
     )
 
 
-class BatchLearner(FactorizationBase):
+class SampleBatchLearner(BatchLearner, FactorizationBase):
     """Base of factorizations that can learn from batches of samples."""
 
     _saved: ClassVar = {
-        "stream_statistics_": STREAM,
         "stream_settings_": Saved(optional=True, kind=dict[str, str | float | None]),
     }
 
     def _resumed(self) -> Online:
-        """Return the state after a fit, or after earlier batches."""
         for name, attribute in (("covariates", "n_fixed_"), ("penalties", "sample_penalties_")):
             if getattr(self, attribute, None):
                 refuse_to_continue(name, "batches")
@@ -63,31 +73,20 @@ class BatchLearner(FactorizationBase):
         A, B = self.components_, getattr(self, "label_components_", None)
         return Online.resume(A, B, settings, getattr(self, "stream_statistics_", {}))
 
-    def _learn_batch(
-        self, X: Any, X_weights: WeightsLike, targets: Targets | None, weights: Any, **replaced: Any
-    ) -> None:
-        """Learn from a checked batch and set the attributes; `replaced` overrides parameters."""
-        sample_weight = checked_weight(weights.get("sample_weight"), X.shape[0])
-        if targets is not None:
-            replaced["y_weights"] = as_outer(label_weights(targets.labeled, **weights))
-        online = learn_batch(
-            self._resumed() if hasattr(self, "components_") else None,
-            X,
-            None if targets is None else targets.matrix(X.dtype),
-            X_weights=with_sample_weight(X, X_weights, sample_weight),
-            sample_weight=sample_weight,
-            **self._arguments(learn_batch) | {"y_weights": None} | replaced,
-        )
-        self.components_ = online.array("A")
-        if targets is not None:
-            self.label_components_ = online.array("B")
-        keep_stream(self, online)
+    def _learn_batch(self, X: Any, **given: Any) -> None:
+        """Learn from a checked batch and set the attributes; what is given overrides parameters."""
+        before = self._resumed() if hasattr(self, "components_") else None
+        online = learn_batch(before, X, **self._arguments(learn_batch) | given)
+        self.components_ = np.ascontiguousarray(online.factor("A").T)
+        if "B" in online.factors:
+            self.label_components_ = np.ascontiguousarray(online.factor("B").T)
+        self._keep_learned(online)
         self.stream_settings_ = online.settings
 
 
 @complete_docstring
 @dataclass(eq=False, repr=False)
-class NMF(BatchLearner):
+class NMF(SampleBatchLearner):
     r"""Nonnegative matrix factorization X ~ S A, with weights and missing entries.
 
     Minimizes :math:`\sum W \odot d(X, S A)` over S, A >= 0; see :func:`ssnmf_fast.factorize`.
@@ -253,7 +252,7 @@ class NMF(BatchLearner):
             raise ValueError(f"partial_fit cannot choose n_components='auto' {hint}")
         X = self._checked(X, reset=not fitted)
         rank = self.n_components_ if self.n_components == "auto" else self.n_components
-        self._learn_batch(X, X_weights, None, {}, n_components=rank)
+        self._learn_batch(X, X_weights=X_weights, n_components=rank)
         return self
 
 

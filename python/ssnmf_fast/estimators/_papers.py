@@ -342,12 +342,11 @@ class MarginNMF(ReadoutPredictions):
         self._learn(self._checked(X, reset=True), y, X_weights=X_weights, alpha=alpha)
         return self
 
-    def _check_of(self, X: Any, y: LabelsLike, given: Mapping[str, Any], threads: int) -> Check:
-        targets = None if y is None else labels_of(y, self.unlabeled)
-        inputs = {"X_weights": given.get("X_weights"), "alpha": self.alpha_}
-        inputs["y"] = None if targets is None else targets.matrix(np.float64)
-        X = CleanMatrix(self._checked(X))
-        return preserving_check(self.factorization_, X, inputs, threads)
+    _check = staticmethod(preserving_check)
+
+    def _fit_inputs(self, X: Any, y: LabelsLike, *, X_weights: Any = None, **given: Any) -> Any:
+        Y = None if y is None else labels_of(y, self.unlabeled).matrix(np.float64)
+        return {"X_weights": X_weights, "alpha": self.alpha_, "y": Y}
 
     def _learn(self, X: Any, y: Any, *, X_weights: Any = None, alpha: Any = None) -> None:
         check_option(self.features, "features", FEATURES)

@@ -23,12 +23,12 @@ from . import _training_data as training
 from ._base import Self, product, require, score_labeled
 from ._class_topics import SUPPORTS, LabeledSamples, inputs_of_labels
 from ._docstrings import complete_docstring
-from ._nmf import BatchLearner
+from ._nmf import SampleBatchLearner
 from ._predicting import ReadoutPredictions
 from ._readout import ComponentReadout, Readout
 
 
-class SupervisedBase(BatchLearner):
+class SupervisedBase(SampleBatchLearner):
     """Base of factorizations X ~ S A, Y ~ S B that predict the targets Y."""
 
     _of_partial_fit: ClassVar = """
@@ -236,7 +236,8 @@ class SSNMFClassifier(ReadoutPredictions, SupervisedBase):
         targets.classes = known
         # The start of batches cannot depend on labels.
         chosen = {"init": "random"} if isinstance(self.init, str) and self.init == "labels" else {}
-        self._learn_batch(X, X_weights, targets, weights, **chosen)
+        inputs = training.inputs_of_targets(X, targets, X_weights, **weights)
+        self._learn_batch(X, sample_weight=sample_weight, **inputs, **chosen)
         self.multilabel_, self.classes_ = several, known
         count, k = getattr(self, "n_labeled_", 0), len(known)
         before = getattr(self, "_weight_of_labeled", count)
@@ -350,12 +351,8 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):
         require(self, X, y)
         targets = RealTargets(y)
         targets.check_fit()
-        rows = training.label_weights(targets.labeled, **weights)
-        targets.measure(rows, offset)
-        sample_weight = training.checked_weight(weights.get("sample_weight"), X.shape[0])
-        X_weights = training.with_sample_weight(X, X_weights, sample_weight)
-        learned = {"y": targets.matrix(X.dtype), "y_weights": training.as_outer(rows)}
-        return targets, {"X_weights": X_weights, **learned}
+        targets.measure(training.label_weights(targets.labeled, **weights), offset)
+        return targets, training.inputs_of_targets(X, targets, X_weights, **weights)
 
     def _fit_inputs(self, X: Any, y: Any, *, X_weights: Any = None, **weights: Any) -> Any:
         return self._inputs(X, y, X_weights, weights, self.offset_)[1]
@@ -381,12 +378,13 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):
     ) -> Self:
         """Learn from one batch of samples, in addition to earlier batches."""
         X = self._batch(X, y)
-        weights = {"sample_weight": sample_weight, "label_weight": label_weight}
+        weights: Any = {"sample_weight": sample_weight, "label_weight": label_weight}
         targets = RealTargets(y, n_targets=getattr(self, "n_targets_", None))
         before = getattr(self, "_offset", getattr(self, "offset_", np.nan))
         counted = targets.measure(training.label_weights(targets.labeled, **weights), before)
         lift = np.nan_to_num(before - targets.offset)
-        self._learn_batch(X, X_weights, targets, weights, lift=lift, counted=counted)
+        inputs = training.inputs_of_targets(X, targets, X_weights, **weights)
+        self._learn_batch(X, sample_weight=sample_weight, lift=lift, counted=counted, **inputs)
         self.n_targets_ = targets.n_targets
         self._offset, self.offset_ = targets.offset, np.nan_to_num(targets.offset)
         return self

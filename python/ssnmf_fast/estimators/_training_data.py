@@ -175,16 +175,17 @@ def checked_weight(sample_weight: VectorLike, n: int, name: str = "sample_weight
     return None if sample_weight is None else check_vector(sample_weight, name, n, np.float64)
 
 
-def with_sample_weight(X: Matrix, X_weights: WeightsLike, sample_weight: Array | None) -> Any:
+def with_sample_weight(X: Matrix, X_weights: WeightsLike, sample_weight: VectorLike) -> Any:
     """Return the weights of X multiplied by those of the samples."""
-    if sample_weight is None:
+    weight = checked_weight(sample_weight, X.shape[0])
+    if weight is None:
         return X_weights
     if isinstance(X, CsrFile):
         hint = "Load X into memory, or use label_weight, which weights only the labels."
         raise ValueError(f"sample_weight must be None for a matrix on disk. {hint}")
     if X_weights is None:
-        return SampleWeights(sample_weight, None)
-    return as_weights(X_weights, "X_weights").with_rows(sample_weight, "X_weights")
+        return SampleWeights(weight, None)
+    return as_weights(X_weights, "X_weights").with_rows(weight, "X_weights")
 
 
 def label_weights(
@@ -201,6 +202,15 @@ def label_weights(
 def as_outer(rows: Array) -> Outer | None:
     """Return weights of samples as weights of Y; None means ones."""
     return None if (rows == 1).all() else Outer(rows, None)
+
+
+def inputs_of_targets(
+    X: Matrix, targets: Targets, X_weights: WeightsLike, **weights: VectorLike
+) -> dict[str, Any]:
+    """Return targets, their weights and those of X, as inputs of a factorization."""
+    y_weights = as_outer(label_weights(targets.labeled, **weights))
+    X_weights = with_sample_weight(X, X_weights, weights.get("sample_weight"))
+    return {"X_weights": X_weights, "y": targets.matrix(X.dtype), "y_weights": y_weights}
 
 
 def labels_for_training(
