@@ -44,6 +44,7 @@ def calls() -> dict[str, tuple[tuple[str, ...], dict[str, Any]]]:
             ("out",),
             {"exponent": -1.0, "Z": np.ones((4, 4)), "mask": False, **model, **out},
         ),
+        "dense_residual_pass": (("out",), {"Z": np.ones((4, 4)), **model, **out}),
         "sparse_beta_loss": ((), {**_csr(), "beta": 0.5, "rest": False, **model}),
         "dense_beta_loss": (
             (),
