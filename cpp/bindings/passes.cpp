@@ -107,9 +107,8 @@ void bind_panels(py::handle exponent, py::handle indptr, py::handle indices, py:
   });
 }
 
-void bind_dense(py::handle exponent, py::handle Z, bool mask, py::handle F, py::handle G,
-                py::handle out, double scale, bool accumulate, Threads n_threads) {
-  const Operation operation = operation_of(exponent);
+void run_dense(const Operation& operation, py::handle Z, bool mask, py::handle F, py::handle G,
+               py::handle out, double scale, bool accumulate, Threads n_threads) {
   F = factor_read(operation, F);
   visit_float(G, "G", [&](auto type) {
     using T = decltype(type);
@@ -124,6 +123,16 @@ void bind_dense(py::handle exponent, py::handle Z, bool mask, py::handle F, py::
     const KernelCall call;
     dense_pass<T>(operation, z, mask, f, g, to, n_threads);
   });
+}
+
+void bind_dense(py::handle exponent, py::handle Z, bool mask, py::handle F, py::handle G,
+                py::handle out, double scale, bool accumulate, Threads n_threads) {
+  run_dense(operation_of(exponent), Z, mask, F, G, out, scale, accumulate, n_threads);
+}
+
+void bind_dense_residual(py::handle Z, py::handle F, py::handle G, py::handle out, double scale,
+                         bool accumulate, Threads n_threads) {
+  run_dense(Operation::kResidual, Z, false, F, G, out, scale, accumulate, n_threads);
 }
 
 double run_sparse_loss(EntryLoss loss, py::handle indptr, py::handle indices, py::handle values,
@@ -190,6 +199,9 @@ void define_passes(py::module_& module) {
   module.def("dense_pass", &bind_dense, py::arg("exponent"), py::arg("Z"), py::arg("mask"),
              py::arg("F").none(true), py::arg("G"), py::arg("out"), py::arg("scale"),
              py::arg("accumulate"), py::arg("n_threads"), "(Z .* (F G^T)^exponent) G.");
+  module.def("dense_residual_pass", &bind_dense_residual, py::arg("Z"), py::arg("F"), py::arg("G"),
+             py::arg("out"), py::arg("scale"), py::arg("accumulate"), py::arg("n_threads"),
+             "(Z - F G^T) G over the entries of Z that are not NaN.");
 }
 
 // The losses whose entries may have weights, or a parameter.

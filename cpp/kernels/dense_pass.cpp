@@ -163,12 +163,10 @@ void dense_pass(Operation operation, const Dense<T>& Z, bool mask, const Rows<co
                 const Rows<const T>& G, const Target<T>& to, int threads) {
   const FindCoefficients<T> coefficients = find_coefficients<T>(operation);
   const Rows<const T> modeled = coefficients == nullptr ? Rows<const T>{} : F;
-  const DensePass<T> pass{Z,
-                          modeled,
-                          G,
-                          occupied_columns(G, threads),
-                          mask ? Reading::kOnes : Reading::kZeros,
-                          coefficients};
+  const Reading reading = operation.kind == Operation::kResidual ? Reading::kAsTheyAre
+                          : mask                                 ? Reading::kOnes
+                                                                 : Reading::kZeros;
+  const DensePass<T> pass{Z, modeled, G, occupied_columns(G, threads), reading, coefficients};
   const int team = useful_threads(Z.rows * Z.columns * G.columns, threads);
   visit_order(Z, [&](auto order) { run<decltype(order)::value>(pass, to, team); });
 }

@@ -174,6 +174,8 @@ auto visit_operation(Operation operation, const Body& body) {
         return body(InverseSquare(operation.least));
       }
       return body(Power(operation.exponent, operation.least));
+    case Operation::kResidual:
+      break;  // of dense data only, see find_coefficients
   }
   throw std::invalid_argument("unknown operation");
 }

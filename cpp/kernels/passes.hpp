@@ -6,6 +6,7 @@
 //   kRatio     c = z / (f_i . g_j)    (Z ./ (F G^T)) G            (Kullback-Leibler P)
 //   kSampled   c = z * (f_i . g_j)    (Z .* (F G^T)) G            (Frobenius N on a pattern)
 //   kPower     c = z * (f_i . g_j)^e  (Z .* (F G^T)^e) G          (both of a beta-divergence)
+//   kResidual  c = z - f_i . g_j      (Z - F G^T) G               (dense Z with missing entries)
 // Cost: 2R flops (kProduct) or 4R flops for an entry, and for kPower a logarithm and an exponential
 // more, unless e is -1 or -2; Z is read once and nothing of its size is
 // written.  The result must not overlap F or G.
@@ -16,7 +17,7 @@
 namespace ssnmf {
 
 struct Operation {
-  enum Kind { kProduct, kRatio, kSampled, kPower };
+  enum Kind { kProduct, kRatio, kSampled, kPower, kResidual };
   Kind kind;
   double exponent;
   double least;  // a model below counts as this in a ratio or a power
@@ -50,7 +51,8 @@ void panel_pass(Operation operation, const Csr<T>& Z, const Rows<const T>& F,
                 const Factor<const T>& G, const Span<const Size>& bounds, const Target<T>& to,
                 int threads, const Support& asked = {});
 
-// NaN entries are missing and count nothing; with `mask` the other entries are read as ones.
+// NaN entries are missing and count nothing; with `mask` the other entries are read as ones.  The
+// only pass for kResidual.
 template <class T>
 void dense_pass(Operation operation, const Dense<T>& Z, bool mask, const Rows<const T>& F,
                 const Rows<const T>& G, const Target<T>& to, int threads);

@@ -15,6 +15,7 @@ namespace ssnmf::simd {
 
 using Eigen::internal::padd;
 using Eigen::internal::pand;
+using Eigen::internal::pcmp_eq;
 using Eigen::internal::pcmp_lt;
 using Eigen::internal::pdiv;
 using Eigen::internal::pload;
@@ -26,6 +27,7 @@ using Eigen::internal::predux;
 using Eigen::internal::pset1;
 using Eigen::internal::pstore;
 using Eigen::internal::pstoreu;
+using Eigen::internal::psub;
 using Eigen::internal::ptranspose;
 using Eigen::internal::pzero;
 

@@ -58,6 +58,7 @@ def calls() -> dict[str, tuple[tuple[str, ...], dict[str, Any]]]:
             "out", **power, **_csr(), **model, **bounds, out=_factor(), scale=1.0
         ),
         "dense_pass": _call("out", **power, **dense, mask=False, **model, **out),
+        "dense_residual_pass": _call("out", **dense, **model, **out),
         "sparse_beta_loss": _call("", **_csr(), beta=0.5, rest=False, **model),
         "dense_beta_loss": _call("", **dense, beta=0.5, rest=False, **model),
         "panel_pass": _call("out", **power, **_csr(), **model, **bounds, **out, asked=_bits()),

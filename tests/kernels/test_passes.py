@@ -180,6 +180,13 @@ def laid_out(Z, layout):
     return np.asarray(Z, order=layout)
 
 
+def dense_pass(module, exponent, Z, mask, *rest):
+    if exponent == "residual":
+        module.dense_residual_pass(Z, *rest)
+    else:
+        module.dense_pass(exponent, Z, mask, *rest)
+
+
 @pytest.mark.slow
 @settings(max_examples=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
@@ -191,7 +198,7 @@ def laid_out(Z, layout):
     layout=st.sampled_from(["C", "F", "gaps"]),
     missing=st.sampled_from([0, 0.3, 1]),
     mask=st.booleans(),
-    exponent=st.sampled_from([*EXPONENTS, -2, -0.5]),
+    exponent=st.sampled_from([*EXPONENTS, -2, -0.5, "residual"]),
     seed=st.integers(0, 2**31),
 )
 def test_any_dense_pass(
@@ -204,13 +211,13 @@ def test_any_dense_pass(
     Z = laid_out(holes, layout)
     before = Z.copy()
     expected = a.out.copy()
-    reference.dense_pass(exponent, Z, mask, a.F, a.G, expected, 0.7, True, 1)
+    dense_pass(reference, exponent, Z, mask, a.F, a.G, expected, 0.7, True, 1)
     names = ("dense_kl_loss", "dense_frobenius_loss")
     losses = [getattr(reference, name)(Z, a.F, a.G, 1) for name in names]
     found = set()
     for n_threads in (1, 2, 8):
         out = a.out.copy()
-        kernels.dense_pass(exponent, Z, mask, a.F, a.G, out, 0.7, True, n_threads)
+        dense_pass(kernels, exponent, Z, mask, a.F, a.G, out, 0.7, True, n_threads)
         a.close(out, expected)
         ours = tuple(getattr(kernels, name)(Z, a.F, a.G, n_threads) for name in names)
         a.close(ours, losses)

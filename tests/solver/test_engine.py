@@ -41,7 +41,12 @@ def test_separable_weights_make_no_array_as_large_as_X(loss, columns):
 
 @pytest.mark.parametrize(
     ("weights", "rows"),
-    [(None, (1, 1)), (sf.weights.outer(None, np.arange(8)), (1, 8)), (np.ones((12, 8)), (12, 8))],
+    [
+        (None, (1, 1)),
+        (sf.weights.outer(None, np.arange(8)), (1, 8)),
+        (np.ones((12, 8)), (1, 1)),
+        (np.full((12, 8), 2.0), (12, 8)),
+    ],
 )
 def test_a_constant_pull_is_one_row(monkeypatch, weights, rows):
     """N of the divergence, for S and for A, where all of its rows are the same."""

@@ -303,6 +303,14 @@ def dense_pass(
     _store(out, _matmul(c, G), scale, accumulate)
 
 
+def dense_residual_pass(
+    Z: Array, F: Array, G: Array, out: Array, scale: float, accumulate: bool, n_threads: int
+) -> None:
+    """(Z - F G^T) G over the entries of Z that are not NaN."""
+    residual = np.nan_to_num(Z - _matmul(F, G.T), nan=0.0)
+    _store(out, _matmul(residual, G), scale, accumulate)
+
+
 def dense_beta_loss(Z: Array, beta: Any, rest: bool, F: Array, G: Array, n_threads: int) -> float:
     """Sum over the entries of d(x, z), or of d(x, z) - z^beta / beta with `rest`."""
     there = ~np.isnan(Z)

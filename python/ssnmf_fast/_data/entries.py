@@ -133,6 +133,10 @@ class Entries(ABC):
     def power(self, exponent: float, F: Array | None, G: Array, to: Target) -> None:
         """(Z .* (F G^T)^exponent) G; an exponent of 0 needs no F."""
 
+    def residual(self, F: Array, G: Any, to: Target) -> None:
+        """(Z - F G^T) G over the entries of an array that are not missing, without weights."""
+        raise NotImplementedError("only of an array")
+
     @abstractmethod
     def sum(self, name: str, F: Array, G: Array, *parameters: Parameter) -> float:
         """Return the sum `name` of the kernels over the entries."""
@@ -308,6 +312,9 @@ class DenseEntries(Entries):
             far = G if self.columns is None else self.columns[:, None] * G
             plain = DenseEntries(self.array, self.threads, self.mask)
             to.weighted(self.rows, lambda part: plain.power(exponent, F, far, part))
+
+    def residual(self, F: Array, G: Any, to: Target) -> None:
+        kernels.dense_residual_pass(self.array, F, G, *to, self.threads)
 
     def sum(self, name: str, F: Array, G: Array, *parameters: Parameter) -> float:
         kernel = getattr(kernels, f"dense_{name}")

@@ -136,6 +136,12 @@ class DenseTensorEntries(TensorEntries):
             kernels.dense_pass(exponent, Z, self.mask, F, rows, *part, self.threads)
             accumulate = True
 
+    def residual(self, F: Array, G: Any, to: Target) -> None:
+        accumulate = to.accumulate
+        for Z, rows in self._blocks(G):
+            kernels.dense_residual_pass(Z, F, rows, to.out, to.scale, accumulate, self.threads)
+            accumulate = True
+
     def sum(self, name: str, F: Array, G: Any, *parameters: Any) -> float:
         kernel = getattr(kernels, f"dense_{name}")
         sums = (kernel(Z, *parameters, F, rows, self.threads) for Z, rows in self._blocks(G))

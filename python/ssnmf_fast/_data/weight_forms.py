@@ -48,6 +48,8 @@ class WeightForm(ABC):
     equal_rows = False  # whether all rows are the same
     plain = False  # whether all weights are the same
     lists_few = False  # whether only entries of a sparse matrix have weights
+    cover: Separable | None = None  # weights that are nowhere smaller, for `fill`
+    marks_missing = False  # whether dense data have weight 0 where they are NaN, else 1
     entries: Any
 
     @property
@@ -69,7 +71,8 @@ class WeightForm(ABC):
 
     def _each(self, of: Callable[[Any], Any]) -> Any:
         form = cast(Any, self)
-        return replace(form, **{part.name: of(getattr(form, part.name)) for part in fields(form)})
+        parts = {part.name: getattr(form, part.name) for part in fields(form)}
+        return replace(form, **{k: None if part is None else of(part) for k, part in parts.items()})
 
     @abstractmethod
     def quadratic(self, G: Rows) -> Quadratic: ...
@@ -84,6 +87,15 @@ class WeightForm(ABC):
     @abstractmethod
     def dense(self, rows: slice, G: Rows) -> Array:
         """Return the weights of some rows as an array, with a column for each row of G."""
+
+    def fill(self, F: Array, G: Rows, to: Target) -> None:
+        """Add ((C - V) .* (F G^T)) G to P, for the weights C of the cover.
+
+        Then P and C are those of data in which the model fills in what V leaves out.
+        """
+        assert self.cover is not None
+        self.cover.power(1, F, G, to._replace(accumulate=True))
+        self.power(1, F, G, to._replace(scale=-to.scale, accumulate=True))
 
     def observed(self, n_rows: int, ones: Rows) -> Array:
         """Return which rows have an entry with weight, by a G of ones."""
@@ -213,6 +225,11 @@ class Listed(WeightForm):
     """V given entry by entry: an observed pattern, a dense array, or the NaN mask of the data."""
 
     entries: Entries
+    cover: Separable | None = None
+
+    @property
+    def marks_missing(self) -> bool:  # type: ignore[override]
+        return self.entries.mask and self.cover is not None and self.cover.plain
 
     @property
     def lists_few(self) -> bool:  # type: ignore[override]
@@ -254,6 +271,17 @@ class MissingEntries(WeightForm):
         if position == 0:
             return self
         return MissingEntries(self.entries.turned(), self.whole.view(position))
+
+    @property
+    def cover(self) -> Separable:  # type: ignore[override]
+        return self.whole
+
+    @property
+    def marks_missing(self) -> bool:  # type: ignore[override]
+        return self.whole.plain
+
+    def fill(self, F: Array, G: Rows, to: Target) -> None:
+        self.entries.power(1, F, cast(Any, G), to._replace(accumulate=True))
 
     def total(self, shape: tuple[int, ...]) -> float:
         return float(self.whole.total(shape) - self.entries.total())

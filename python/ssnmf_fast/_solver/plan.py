@@ -12,7 +12,9 @@ from .penalties import NONE, Penalties
 from .relations import Relation
 from .terms import Term
 
-Update: TypeAlias = Literal["descent", "entries", "multiply"]
+Update: TypeAlias = Literal["descent", "fill-in", "entries", "multiply"]
+
+CURVED = ("descent", "fill-in")  # with curvatures instead of N
 
 DEFAULT_TOL = 1e-4
 RELAXATION = 0.9  # of multiplicative steps: more does not help, and 1 might not converge
@@ -21,6 +23,7 @@ _MOST_FACE_STEPS = 16  # of conjugate gradients, before the last sweep
 _SHARE_OF_STEPS = 1 / 3  # of the arithmetic of a product with the data
 _NAMES = {
     "descent": "coordinate descent",
+    "fill-in": "coordinate descent, filling in missing entries",
     "entries": "coordinate descent by entries",
     "multiply": "multiplicative steps",
 }
@@ -33,8 +36,9 @@ class Plan:
     Attributes
     ----------
     by_factor : mapping of str to str
-        "descent": coordinate descent with curvatures; "entries": coordinate descent on the loss
-        itself, which reads the data entry by entry; "multiply": multiplicative steps.
+        "descent": coordinate descent with curvatures; "fill-in": the same with one Gram matrix,
+        for data whose missing entries are those of the model; "entries": coordinate descent on
+        the loss itself, which reads the data entry by entry; "multiply": multiplicative steps.
     rule : {"mm", "mu"}
         Rule of multiplicative steps.
     relaxation : float
@@ -102,7 +106,7 @@ def plan(
     curved = all(
         r.map is None
         and r.term.loss.quadratic
-        and (r.term.gram or (single and r.term.form.lists_few))
+        and (r.term.gram or (whole and r.term.fills) or (single and r.term.form.lists_few))
         for r in relations
     )
     # Only without labels, where minima are equally good.
@@ -128,7 +132,11 @@ def plan(
         return Plan(updates(dict.fromkeys(terms, False)), rule)
     if curved:
         momentum = _FIRST_STEP if alone else 0.0
-        return replace(by_descent, by_factor=updates(dict.fromkeys(terms, True)), momentum=momentum)
+        filled = {name for r in relations if not r.term.gram and r.term.fills for name in r.names}
+        how: dict[str, Update] = {
+            name: "fill-in" if name in filled else "descent" for name in terms
+        }
+        return replace(by_descent, by_factor=how, momentum=momentum)
     later = None
     if tol < DEFAULT_TOL and all(entries.values()):
         later = replace(by_descent, momentum=_FIRST_STEP_BY_ENTRIES, positive=True)

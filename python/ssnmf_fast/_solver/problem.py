@@ -13,7 +13,7 @@ from .._common.arrays import Array, Factors, Solver, bits_of, mask_of
 from .._data.entries import Target
 from .majorizer import Bound, Kind, Majorizer
 from .penalties import NONE, VANISHING, Penalties, value_of
-from .plan import DEFAULT_TOL, Plan, Update, plan
+from .plan import CURVED, DEFAULT_TOL, Plan, Update, plan
 from .relations import Images, Relation, TermView, unreached, value
 from .terms import kind_of
 
@@ -155,7 +155,7 @@ class Problem:
         self, name: str, update: Update, last: LastRows | None = None, views: Views = None
     ) -> Majorizer:
         """Return the majorizer of all or some terms in a factor; valid until the next call."""
-        found, F, curved = Majorizer(), self.factors[name], update == "descent"
+        found, F, curved = Majorizer(), self.factors[name], update in CURVED
         if update == "entries":
             return found
         views = self.views(name) if views is None else views
@@ -170,6 +170,10 @@ class Problem:
             if view.map is not None:
                 view.map.pair(view.term, self._images.of(name, view.map), G, up, down)
                 continue
+            form, scale = view.term.form, view.coefficient * loss.slope / 2
+            if update == "fill-in" and form.cover is not None:
+                found.add_curvature(view.term.fill(F, G, up), scale, G)
+                continue
             if last is None or not last.is_stored or name != self.rows:
                 entries = view.term.entries.asked(asked)
                 if hasattr(loss, "powers"):
@@ -177,11 +181,9 @@ class Problem:
                 else:
                     loss.P(entries, F, G, up)
             if curved:
-                found.add_curvature(
-                    view.term.form.quadratic(G), view.coefficient * loss.slope / 2, G
-                )
+                found.add_curvature(form.quadratic(G), scale, G)
             else:
-                loss.N(view.term.form, F, G, down)
+                loss.N(form, F, G, down)
         return found
 
     def _workspace(self, kind: Kind, n_rows: int, views: Sequence[TermView]) -> tuple[Array, Array]:
@@ -219,7 +221,8 @@ class Problem:
         F, support = self.factors[name], self.support.get(name)
         bounds = self._bounds(name) if bounds is None else bounds
         update, is_rows, value = plan.by_factor[name], name == self.rows, None
-        P = majorizer.P if is_rows and self._keeps_P and majorizer.pairs else None
+        is_true = self._keeps_P and update != "fill-in"  # P of the data alone
+        P = majorizer.P if is_rows and is_true and majorizer.pairs else None
         is_stored = P is not None and len(majorizer.pairs) == 1
         gram = majorizer.gram if P is not None and len(self.relations) == 1 else None
         if bounds:
@@ -229,7 +232,7 @@ class Problem:
             given = view.term, F, view.G(self._images), support, _SWEEPS, is_rows
             value = view.term.loss.descend(*given, linear=majorizer.linear / view.coefficient)
             value = None if value is None else self.relations[0].coefficient * value
-        elif update == "descent":
+        elif update in CURVED:
             majorizer.descend(F, support, _SWEEPS, plan.face_steps.get(name, 0), self.threads)
         else:
             before = F.copy() if self._holds(name) else None

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from .._backend.dispatch import kernels
 from .._common.arrays import Array, Matrix, MatrixLike
 from .._common.text import short
 from .._data.arrays import drop_entries, entry_rows, sample
@@ -33,10 +34,18 @@ from .._data.entries import (
 )
 from .._data.tensor_entries import DenseTensorEntries, SparseTensorEntries
 from .._data.tensors import SparseTensor, mean_sum, used_columns
-from .._data.weight_forms import Listed, MissingEntries, MoreEntries, Separable, WeightForm
+from .._data.weight_forms import (
+    Listed,
+    MissingEntries,
+    MoreEntries,
+    Quadratic,
+    Separable,
+    WeightForm,
+)
 from .majorizer import Kind, Majorizer
 
 _FINEST, _RELAXATION = 1e-4, 0.9  # of multiplicative steps by rows
+_LEAST_COVERED = 0.05  # of the largest weights of rows: the mean of all weights
 
 
 class Loss:
@@ -267,6 +276,28 @@ class Term:
         """Whether one Gram matrix, times weights of the rows, is the curvature of every row."""
         return self.loss.quadratic and self.form.separable
 
+    @property
+    def fills(self) -> bool:
+        """Whether the model may fill in what the weights leave out, see `WeightForm.fill`."""
+        return self.loss.quadratic and self.form.cover is not None and not self.entries.sparse
+
+    def fill(self, F: Array, G: Array, to: Target) -> Quadratic:
+        """Compute P, and return the curvature, of data in which the model fills in what V omits.
+
+        With the weights C of the cover, ``V x + (C - V) z`` are the data for the model z at F,
+        times C.  The loss of these is above that of the term, and equal at F: an expectation step
+        of the EM algorithm, whose maximization step is an update with the one Gram matrix of C.
+        """
+        cover = cast(Separable, self.form.cover)
+        gram = cover.gram(G)
+        if self.form.marks_missing:
+            self.entries.residual(F, G, to)
+            kernels.multiply(F, gram, None, *to._replace(accumulate=True), self.threads)
+        else:
+            self.P(F, G, to)
+            self.form.fill(F, G, to)
+        return Quadratic(gram, cover.rows)
+
     def view(self, position: int) -> Term:
         """Return the term by the rows of the factor at a position, made once."""
         if position and position not in self._views:
@@ -367,15 +398,21 @@ def separable(
     holes = bool(np.isnan(Z).any())
     if tensor:
         if plain:
-            form = Listed(DenseTensorEntries(Z, threads, mask=True)) if holes else whole
+            mask = DenseTensorEntries(Z, threads, mask=True)
+            form = Listed(mask, whole) if holes else whole
             return weighted(Z, None, loss, threads, form, tensor=True)
         pairs = zip(vectors, Z.shape, strict=True)
         sides = np.ix_(*(np.ones(n, dtype=Z.dtype) if v is None else v for v, n in pairs))
         w = reduce(np.multiply, sides)
         return weighted(Z, w, loss, threads, None if holes else whole, tensor=True)
-    if holes and 2 * np.count_nonzero(missing := np.isnan(Z)) > missing.size:
-        form = Listed(DenseEntries(Z, threads, True, *vectors))
-    elif holes:
+    missing = np.isnan(Z) if holes else None
+    if missing is not None and (lines := _whole_lines(missing)) is not None:
+        # Rows of hidden labels, for example: without entries that are missing one by one.
+        kept = [_product(v, there.astype(Z.dtype)) for v, there in zip(vectors, lines, strict=True)]
+        return separable(np.where(missing, 0, Z), kept, loss, threads)
+    if missing is not None and 2 * np.count_nonzero(missing) > missing.size:
+        form = Listed(DenseEntries(Z, threads, True, *vectors), whole)
+    elif missing is not None:
         pattern = sp.csr_array(missing.astype(Z.dtype))
         pattern.data = whole.at(places_of(pattern), pattern.dtype)
         form = MissingEntries(SparseEntries(pattern, threads), whole)
@@ -389,6 +426,29 @@ def separable(
     lengths = _lengths(Z[used[0]][:, used[1]], Z.shape)
     entries = DenseEntries(Z, threads, False, *vectors)
     return Term(loss, entries, form, Z.shape, constant, True, data, lengths)
+
+
+def _cover(w: Array, threads: int) -> Separable | None:
+    """Return separable weights that are nowhere smaller: the largest of each row, if these pay."""
+    by_row = w.reshape(len(w), -1)
+    largest = by_row.max(axis=1, initial=0.0)
+    if by_row.mean(dtype=np.float64) < _LEAST_COVERED * largest.mean(dtype=np.float64):
+        return None  # steps would be as short as this share
+    return Separable((largest, *[None] * (w.ndim - 1)), threads)
+
+
+def _whole_lines(missing: Array) -> tuple[Array, Array] | None:
+    """Return which rows and columns are there if the missing entries are all of the others."""
+    rows, columns = (np.asarray(~missing.all(axis=axis)) for axis in (1, 0))
+    n_there = np.count_nonzero(rows) * np.count_nonzero(columns)
+    return (rows, columns) if missing.size - np.count_nonzero(missing) == n_there else None
+
+
+def _product(vector: Array | None, there: Array) -> Array | None:
+    """Return weights, 0 where nothing is there; None stands for ones."""
+    if there.all():
+        return vector
+    return there if vector is None else vector * there
 
 
 def weighted(
@@ -408,13 +468,18 @@ def weighted(
     raw = entries = entries_of(Z, threads, tensor)
     if w is not None:
         entries = entries_of(with_values(Z, w * values_of(Z)), threads, tensor)
-    form = form or Listed(entries_of(w, threads, tensor))
+    if form is None and w is not None:
+        form = Listed(entries_of(w, threads, tensor), _cover(w, threads) if dense else None)
+    assert form is not None
     data = (raw, w) if loss.entrywise(raw.sparse, listed or dense, w is not None) else None
     constant, lengths = loss.constant(raw.values, w), _lengths(entries.values, Z.shape)
     return Term(loss, entries, form, Z.shape, constant, listed or dense, data, lengths)
 
 
 def entrywise(Z: Matrix, W: Array, loss: Loss, threads: int, tensor: bool = False) -> Term:
+    if isinstance(Z, np.ndarray) and np.isin(W, (0, 1)).all():
+        nothing = [None] * Z.ndim
+        return separable(np.where(W > 0, Z, np.nan), nothing, loss, threads, tensor)
     if isinstance(Z, np.ndarray):
         return weighted(Z, W, loss, threads, tensor=tensor)
     return weighted(Z, W[places_of(Z)], loss, threads, Listed(entries_of(W, threads, tensor)))

@@ -104,6 +104,8 @@ class Weights(ABC):
 
 WeightsLike: TypeAlias = npt.ArrayLike | Weights | Sequence[npt.ArrayLike | None] | None
 
+_DENSE_SHARE = 0.2  # of entries that are observed
+
 TWO_WAYS = (
     "{}, which is ambiguous: give weights.observed(pattern) if all other entries have weight 0, or "
     "weights.missing(pattern) if its entries are missing."
@@ -311,6 +313,11 @@ class ByPattern(Weights):
         return tensors.tensor_pattern(self.pattern, X).sampled(at).values
 
 
+def _listed_densely(Z: Any, weights: Array, loss: Loss) -> bool:
+    """Whether an array of weights costs less than a list: it needs one Gram matrix for all rows."""
+    return isinstance(Z, np.ndarray) and loss.quadratic and len(weights) >= _DENSE_SHARE * Z.size
+
+
 @dataclass(frozen=True, eq=False)
 class Observed(ByPattern):
     """Weights that are zero outside of a sparse pattern."""
@@ -339,6 +346,10 @@ class Observed(ByPattern):
             at = tensors.tensor_pattern(self.pattern, Z)
             known = SparseTensor(at.at, tensors.entries_at(Z, at.at))
             check_entries(known.values[None], "the observed entries of X")
+            if _listed_densely(Z, at.values, loss):
+                W = np.zeros_like(Z)
+                W[tuple(at.at.places)] = at.values
+                return terms.entrywise(Z, W, loss, threads, tensor)
             return terms.observed(known, at, loss, threads)
         pattern = self.pattern_of(Z, name)
         known = sample(Z, pattern)
@@ -349,6 +360,8 @@ class Observed(ByPattern):
                 f"{name} marks entry [{row}, {pattern.indices[k]}] as observed, but it is NaN "
                 f"in {name[0]}. Remove it from the pattern, or give the entry a value."
             )
+        if _listed_densely(Z, pattern.data, loss):
+            return terms.entrywise(Z, pattern.toarray(), loss, threads)
         return terms.observed(known, pattern, loss, threads)
 
     def grouped(self, X: Matrix, G: sp.csr_array, loss: Loss, name: str) -> Grouped:
