@@ -73,6 +73,7 @@ class Entries(ABC):
     sparse = False  # whether only stored entries are listed
     by_factors = False  # whether G is given as the factors whose rows are multiplied
     mask = False  # whether entries are ones where they are not NaN
+    unweighted = True  # whether they have no weights of rows and columns
 
     @abstractmethod
     def transposed(self) -> Entries: ...
@@ -265,6 +266,10 @@ class DenseEntries(Entries):
     def values(self) -> Array:
         return self.array
 
+    @property
+    def unweighted(self) -> bool:  # type: ignore[override]
+        return self.rows is None and self.columns is None
+
     def transposed(self) -> DenseEntries:
         return replace(self, array=self.array.T, rows=self.columns, columns=self.rows)
 
@@ -283,7 +288,7 @@ class DenseEntries(Entries):
 
     def _blocks(self) -> Iterator[tuple[slice, DenseEntries]]:
         """Yield all rows by blocks without weights, or all at once if there are no weights."""
-        if self.rows is None and self.columns is None:
+        if self.unweighted:
             yield slice(None), self
             return
         for rows in block_slices(self.array.shape):
@@ -303,7 +308,7 @@ class DenseEntries(Entries):
             yield rows, *positive(Z, weights), G
 
     def power(self, exponent: float, F: Array | None, G: Array, to: Target) -> None:
-        if self.rows is None and self.columns is None:
+        if self.unweighted:
             kernels.dense_pass(exponent, self.array, self.mask, F, G, *to, self.threads)
         elif exponent and self.columns is not None and F is not None:
             for rows, block in self._blocks():

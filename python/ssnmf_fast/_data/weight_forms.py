@@ -229,7 +229,7 @@ class Listed(WeightForm):
 
     @property
     def marks_missing(self) -> bool:  # type: ignore[override]
-        return self.entries.mask and self.cover is not None and self.cover.plain
+        return self.entries.mask and self.entries.unweighted
 
     @property
     def lists_few(self) -> bool:  # type: ignore[override]
@@ -264,24 +264,29 @@ class MissingEntries(WeightForm):
 
     entries: SparseEntries | SparseTensorEntries
     whole: Separable
+    part_of_whole: Separable | None = None  # the cover, if it has fewer rows
 
     def view(self, position: int) -> MissingEntries:
         if isinstance(self.entries, SparseTensorEntries):
             return replace(self, entries=self.entries.view(position))
         if position == 0:
             return self
-        return MissingEntries(self.entries.turned(), self.whole.view(position))
+        some = None if self.part_of_whole is None else self.part_of_whole.view(position)
+        return MissingEntries(self.entries.turned(), self.whole.view(position), some)
 
     @property
     def cover(self) -> Separable:  # type: ignore[override]
-        return self.whole
+        return self.whole if self.part_of_whole is None else self.part_of_whole
 
     @property
     def marks_missing(self) -> bool:  # type: ignore[override]
         return self.whole.plain
 
     def fill(self, F: Array, G: Rows, to: Target) -> None:
-        self.entries.power(1, F, cast(Any, G), to._replace(accumulate=True))
+        if self.part_of_whole is None:
+            self.entries.power(1, F, cast(Any, G), to._replace(accumulate=True))
+        else:
+            super().fill(F, G, to)
 
     def total(self, shape: tuple[int, ...]) -> float:
         return float(self.whole.total(shape) - self.entries.total())

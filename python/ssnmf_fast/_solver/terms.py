@@ -292,7 +292,7 @@ class Term:
         gram = cover.gram(G)
         if self.form.marks_missing:
             self.entries.residual(F, G, to)
-            kernels.multiply(F, gram, None, *to._replace(accumulate=True), self.threads)
+            kernels.multiply(F, gram, cover.rows, *to._replace(accumulate=True), self.threads)
         else:
             self.P(F, G, to)
             self.form.fill(F, G, to)
@@ -399,23 +399,18 @@ def separable(
     if tensor:
         if plain:
             mask = DenseTensorEntries(Z, threads, mask=True)
-            form = Listed(mask, whole) if holes else whole
+            form = Listed(mask, _seen_rows(Z, whole) or whole) if holes else whole
             return weighted(Z, None, loss, threads, form, tensor=True)
         pairs = zip(vectors, Z.shape, strict=True)
         sides = np.ix_(*(np.ones(n, dtype=Z.dtype) if v is None else v for v, n in pairs))
         w = reduce(np.multiply, sides)
         return weighted(Z, w, loss, threads, None if holes else whole, tensor=True)
-    missing = np.isnan(Z) if holes else None
-    if missing is not None and (lines := _whole_lines(missing)) is not None:
-        # Rows of hidden labels, for example: without entries that are missing one by one.
-        kept = [_product(v, there.astype(Z.dtype)) for v, there in zip(vectors, lines, strict=True)]
-        return separable(np.where(missing, 0, Z), kept, loss, threads)
-    if missing is not None and 2 * np.count_nonzero(missing) > missing.size:
-        form = Listed(DenseEntries(Z, threads, True, *vectors), whole)
-    elif missing is not None:
+    if holes and 2 * np.count_nonzero(missing := np.isnan(Z)) > missing.size:
+        form = Listed(DenseEntries(Z, threads, True, *vectors), _seen_rows(Z, whole) or whole)
+    elif holes:
         pattern = sp.csr_array(missing.astype(Z.dtype))
         pattern.data = whole.at(places_of(pattern), pattern.dtype)
-        form = MissingEntries(SparseEntries(pattern, threads), whole)
+        form = MissingEntries(SparseEntries(pattern, threads), whole, _seen_rows(Z, whole))
     if plain:
         return weighted(Z, None, loss, threads, form)
     raw = DenseEntries(Z, threads)
@@ -428,27 +423,24 @@ def separable(
     return Term(loss, entries, form, Z.shape, constant, True, data, lengths)
 
 
-def _cover(w: Array, threads: int) -> Separable | None:
-    """Return separable weights that are nowhere smaller: the largest of each row, if these pay."""
+def _seen_rows(Z: Array, whole: Separable) -> Separable | None:
+    """Return the weights without rows that are missing as a whole, such as hidden labels, if any.
+
+    What other terms say of them is then not held back by entries that are filled in.
+    """
+    seen = ~np.isnan(Z).reshape(len(Z), -1).all(axis=1)
+    if seen.all():
+        return None
+    return whole.with_rows(seen.astype(Z.dtype) if whole.rows is None else seen * whole.rows)
+
+
+def _largest_rows(w: Array, threads: int) -> Separable | None:
+    """Return the largest weight of each row for all of its entries; None if these would not pay."""
     by_row = w.reshape(len(w), -1)
     largest = by_row.max(axis=1, initial=0.0)
     if by_row.mean(dtype=np.float64) < _LEAST_COVERED * largest.mean(dtype=np.float64):
         return None  # steps would be as short as this share
     return Separable((largest, *[None] * (w.ndim - 1)), threads)
-
-
-def _whole_lines(missing: Array) -> tuple[Array, Array] | None:
-    """Return which rows and columns are there if the missing entries are all of the others."""
-    rows, columns = (np.asarray(~missing.all(axis=axis)) for axis in (1, 0))
-    n_there = np.count_nonzero(rows) * np.count_nonzero(columns)
-    return (rows, columns) if missing.size - np.count_nonzero(missing) == n_there else None
-
-
-def _product(vector: Array | None, there: Array) -> Array | None:
-    """Return weights, 0 where nothing is there; None stands for ones."""
-    if there.all():
-        return vector
-    return there if vector is None else vector * there
 
 
 def weighted(
@@ -469,7 +461,7 @@ def weighted(
     if w is not None:
         entries = entries_of(with_values(Z, w * values_of(Z)), threads, tensor)
     if form is None and w is not None:
-        form = Listed(entries_of(w, threads, tensor), _cover(w, threads) if dense else None)
+        form = Listed(entries_of(w, threads, tensor), _largest_rows(w, threads) if dense else None)
     assert form is not None
     data = (raw, w) if loss.entrywise(raw.sparse, listed or dense, w is not None) else None
     constant, lengths = loss.constant(raw.values, w), _lengths(entries.values, Z.shape)
