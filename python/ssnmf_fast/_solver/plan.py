@@ -86,11 +86,12 @@ def plan(
     *,
     rank: int = 1,
     whole: bool = True,
+    fills: bool = True,
 ) -> Plan:
     """Return what updates the factors of these relations, which are `rank` columns wide.
 
     If other rows of the data are elsewhere, the problem is not `whole`: coordinate descent then
-    needs one Gram matrix for all of them.
+    needs one Gram matrix for all of them.  `fills`: whether missing entries may be filled in.
     """
     terms: dict[str, list[Term]] = {name: [] for r in relations for name in r.names}
     for relation in relations:
@@ -106,7 +107,7 @@ def plan(
     curved = all(
         r.map is None
         and r.term.loss.quadratic
-        and (r.term.gram or (whole and r.term.fills) or (single and r.term.form.lists_few))
+        and (r.term.gram or (fills and r.term.fills) or (single and r.term.form.lists_few))
         for r in relations
     )
     # Only without labels, where minima are equally good.

@@ -279,7 +279,7 @@ class Term:
     @property
     def fills(self) -> bool:
         """Whether the model may fill in what the weights leave out, see `WeightForm.fill`."""
-        return self.loss.quadratic and self.form.cover is not None and not self.entries.sparse
+        return self.loss.quadratic and self.form.cover is not None
 
     def fill(self, F: Array, G: Array, to: Target) -> Quadratic:
         """Compute P, and return the curvature, of data in which the model fills in what V omits.
@@ -290,7 +290,8 @@ class Term:
         """
         cover = cast(Separable, self.form.cover)
         gram = cover.gram(G)
-        if self.form.marks_missing:
+        dense = isinstance(self.entries, DenseEntries | DenseTensorEntries)
+        if dense and self.form.marks_missing:
             self.entries.residual(F, G, to)
             kernels.multiply(F, gram, cover.rows, *to._replace(accumulate=True), self.threads)
         else:
@@ -474,7 +475,8 @@ def entrywise(Z: Matrix, W: Array, loss: Loss, threads: int, tensor: bool = Fals
         return separable(np.where(W > 0, Z, np.nan), nothing, loss, threads, tensor)
     if isinstance(Z, np.ndarray):
         return weighted(Z, W, loss, threads, tensor=tensor)
-    return weighted(Z, W[places_of(Z)], loss, threads, Listed(entries_of(W, threads, tensor)))
+    form = Listed(entries_of(W, threads, tensor), _largest_rows(W, threads))
+    return weighted(Z, W[places_of(Z)], loss, threads, form)
 
 
 def observed(Z: Matrix, pattern: MatrixLike, loss: Loss, threads: int) -> Term:

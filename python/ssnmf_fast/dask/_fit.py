@@ -63,6 +63,8 @@ class ClusterFit:
         self.totals = counted[0].plus(*counted[1:]).sums
         # The factor that keeps the mean of S if its support has zeros.
         self.within = data.shape[0] * plan.rank / max(1.0, self.totals["support"])
+        # Only if all blocks can, with one Gram matrix for all.
+        self.fills = min(self.totals.get(f"{name} fills", inf) for name in "XY") == len(counted)
         gaps = [self.totals.get(f"{name} gaps", 0.0) for name in "XY"]
         if any(0 < count < len(counted) for count in gaps):
             self._adapt(gaps, plan.weight)
@@ -219,7 +221,8 @@ class ClusterProblem(BlockProblem):
 
     def plan(self, rule: Solver, tol: float = DEFAULT_TOL) -> Plan:
         rank = self.factors[self.rows].shape[1]
-        return plan(self.relations, self.penalties, rule, tol, rank=rank, whole=False)
+        fills = self._fit.fills
+        return plan(self.relations, self.penalties, rule, tol, rank=rank, whole=False, fills=fills)
 
     def _step(self, plan: Plan | None = None, **parts: Any) -> RowStep:
         fields = {"number": self._fit.number, "names": self._elsewhere, **parts}
@@ -255,6 +258,8 @@ class ClusterProblem(BlockProblem):
         others = {name: plan.by_factor[name] for name in self._elsewhere}
         where = None if momentum is None else (momentum.step, momentum.positive)
         found = self.run_step(plan, others=others, ahead=where)
+        if "value" in found.sums:
+            return LastRows(value=float(found.sums["value"]), ready=found.factors)
         if "product" not in found.sums:
             return LastRows(ready=found.factors)
         below, constant = found.sums["sides"].tolist()
@@ -262,6 +267,8 @@ class ClusterProblem(BlockProblem):
 
     def _value_of_terms(self, last: LastRows | None) -> float:
         here = value(self._local, self.factors)
+        if last is not None and last.value is not None:
+            return last.value + here
         if last is not None and last.product is not None:
             total, constant = self._objective_from_P(last)
             if not (self._has_data and self._cancels(total, constant)):

@@ -329,8 +329,11 @@ class RowStep(Step):
         block.restrict(S)
         rows = block.cleared(S)
         problem, last = block.problem(rows, others), None
+        plan = self.plan
+        if plan.by_factor["S"] == "fill-in":  # which takes more updates than curvatures of rows
+            plan = replace(plan, by_factor={**plan.by_factor, "S": "descent"})
         for _ in range(UPDATES_OF_LOST_ROWS):
-            last = problem.update_rows(self.plan, last=last)
+            last = problem.update_rows(plan, last=last)
         return rows
 
     def run(self, block: Block, rows: Rows, others: Factors) -> BlockStatistics:
@@ -345,7 +348,9 @@ class RowStep(Step):
                 rows.ahead = None
                 last = problem.update_rows(self.plan, where)
                 rows.sums = {}
-                if all(relation.term.loss.quadratic for relation in block.relations):
+                if self.plan.by_factor["S"] == "fill-in":
+                    rows.sums = {"value": value(block.relations, problem.factors)}
+                elif all(relation.term.loss.quadratic for relation in block.relations):
                     sides = np.array(problem.squares())
                     rows.sums = {"product": problem.product(last), "sides": sides}
             rows.number = self.number
@@ -393,6 +398,7 @@ def totals(block: Block) -> BlockStatistics:
         sums[name] = term.entries.total()
         sums[f"{name} weights"] = term.form.total(term.shape)
         sums[f"{name} gaps"] = float(not term.form.separable)  # missing entries
+        sums[f"{name} fills"] = float(term.form.separable or term.fills)
         columns = observed_rows(relation.view(relation.names[1]), {"S": S}, term.shape[1])
         sums[f"{name} columns"] = columns.astype(np.float64)  # with an entry
     return BlockStatistics(sums)
