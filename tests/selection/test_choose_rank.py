@@ -110,7 +110,7 @@ class TestEstimators:
     @pytest.mark.slow
     def test_nmf(self) -> None:
         X = amounts()
-        model = sf.NMF(solver="hals", tol=1e-6, max_iter=500, random_state=0, n_threads=1)
+        model = sf.NMF(tol=1e-6, max_iter=500, random_state=0, n_threads=1)
         given = QUICK | {"random_state": None}
         found = sf.choose_rank(X, [2, RANK, 4], estimator=model, **given)
         plain = sf.choose_rank(X, [2, RANK, 4], **QUICK)

@@ -12,6 +12,7 @@ rng = np.random.default_rng(0)
 X = rng.random((12, 9))
 SPARSE = sp.csr_array(X * (X > 0.5))
 WIDE = rng.random((40, 60))
+UNEVEN = np.where(np.arange(60) == 0, np.ones((40, 1)), 1e-3)
 Y = np.eye(3)[np.arange(12) % 3]
 KL = {"loss": "kullback-leibler"}
 SEEN = {"X_weights": weights.observed(SPARSE)}
@@ -20,17 +21,20 @@ L2 = {"penalties": penalties.L2(0.1)}
 
 DESCENT, ENTRIES = "S, A: coordinate descent", "S, A: coordinate descent by entries"
 MM, MU, FAR = (f"S, A: multiplicative steps ({how})" for how in ("mm", "mu", "mm, over-relaxed"))
+FILLED = "S, A: coordinate descent, filling in missing entries; momentum"
 LATER = f"{FAR}; after the first check {ENTRIES}; momentum"
 
 PLANS = [
     # data, arguments, and the plans of "auto", "hals", "mm" and "mu"
     (X, {}, f"{DESCENT}; momentum", DESCENT, MM, MU),
     (X, {"X_weights": weights.outer(X[:, 0])}, f"{DESCENT}; momentum", DESCENT, MM, MU),
-    (X, {"X_weights": X}, FAR, DESCENT, MM, MU),
+    (X, {"X_weights": X}, FILLED, DESCENT, MM, MU),
+    (WIDE, {"X_weights": UNEVEN}, FAR, DESCENT, MM, MU),
+    (np.where(X < 0.5, np.nan, X), {}, FILLED, DESCENT, MM, MU),
     (X, L2, f"{DESCENT}; momentum", DESCENT, MM, MU),
     (SPARSE, SEEN, f"{DESCENT}; momentum", DESCENT, MM, MU),
     (SPARSE, {"X_weights": weights.base(0.1, SPARSE)}, f"{DESCENT}; momentum", DESCENT, MM, MU),
-    (SPARSE, {"X_weights": weights.missing(SPARSE > 0.9)}, FAR, DESCENT, MM, MU),
+    (SPARSE, {"X_weights": weights.missing(SPARSE > 0.9)}, FILLED, DESCENT, MM, MU),
     (X, KL, FAR, MM, MM, MU),
     (SPARSE, KL, FAR, ENTRIES, MM, MU),
     (SPARSE, KL | {"tol": 1e-6}, LATER, ENTRIES, MM, MU),
