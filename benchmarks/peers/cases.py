@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from statistics import geometric_mean, median
 from typing import Any, NamedTuple
@@ -98,6 +98,13 @@ def tenth_missing() -> tuple[Any, Any]:
     return sp.csr_matrix(X - X.multiply(missing)), sf.weights.missing(missing)
 
 
+def missing_pixels(share: float, n: int = 3000, name: str = "MNIST") -> tuple[Any, Any]:
+    """Return rows of a data set, as an array, and weights of 0 for a share of the entries."""
+    X = DATA_SETS[name]()[:n]
+    X = X.toarray() if sp.issparse(X) else X
+    return X, (np.random.default_rng(0).random(X.shape) >= share).astype(float)
+
+
 def counted_posts() -> Any:
     """Return the counts of at most 5000 terms in the posts of the papers' subset."""
     from sklearn.feature_extraction.text import CountVectorizer
@@ -113,12 +120,16 @@ SETS: dict[str, Callable[[], Any]] = {
     "signatures": signatures,
     "30 % observed": observed,
     "10 % missing": tenth_missing,
+    "digits, 20 % missing": partial(missing_pixels, 0.2),
+    "digits, 50 % missing": partial(missing_pixels, 0.5),
+    "dense, 50 % missing": partial(missing_pixels, 0.5, 2000, "dense"),
 }
 QUICK_SETS: dict[str, Callable[[], Any]] = {
     "text": lambda: zipf_text(300, 200, 20),
     "dense": lambda: DATA_SETS["dense"]()[:300, :200],
     "signatures": lambda: signatures(30, 80),
     "30 % observed": lambda: observed(200, 100),
+    "dense, 50 % missing": lambda: missing_pixels(0.5, 100, "dense"),
 }
 
 

@@ -98,7 +98,7 @@ def test_the_objective_never_rises_and_is_that_of_the_factors(
     ("rank", "missing", "most"), [(20, 0.3, 60), (20, 0.5, 80), (10, 0.8, 120)]
 )
 def test_planted_factors_are_found(rank, missing, most):
-    """Within 1 % of the loss of the factors that made the data; multiplicative steps are far off."""
+    """Within 1 % of the loss of what made the data; multiplicative steps stay far above it."""
     rng = np.random.default_rng(1)
     Z = rng.random((400, rank)) ** 2 @ rng.random((rank, 300)) ** 2
     X = np.maximum(Z + 0.1 * Z.mean() * rng.standard_normal(Z.shape), 0)

@@ -87,9 +87,10 @@ def factorize(
     solver : {"auto", "mm", "mu", "hals"}
         Update rule; all but "mu" never raise the objective.  See docs/guide/solvers.md.
 
-        - "auto", the fastest: "hals" for Frobenius losses with separable weights or none (with
-          momentum if there are no labels), or with ``weights.observed`` or ``weights.base`` and no
-          labels; otherwise over-relaxed "mm".  If `tol` is below 1e-4, the Kullback-Leibler loss of
+        - "auto", the fastest: "hals" for Frobenius losses (with momentum if there are no labels), for
+          which the model fills in missing entries and what other weights of single entries leave
+          out; with ``weights.observed`` of sparse data and labels, very unequal weights of entries,
+          and other losses, over-relaxed "mm".  If `tol` is below 1e-4, the Kullback-Leibler loss of
           sparse data without labels changes to "hals" with momentum after ten iterations.
         - "hals": coordinate descent for factors with only Frobenius losses, and for the
           Kullback-Leibler loss of sparse data in memory without labels; "mm" for others.
@@ -251,8 +252,8 @@ def factorize_tensor(
     supervision_weight : float
         Weight of the losses of labels, at least 0.
     solver : {"auto", "mm", "mu", "hals"}
-        As in :func:`factorize`: "auto" is "hals" with momentum for squared errors without labels,
-        with weights by modes or none, and otherwise over-relaxed "mm".
+        As in :func:`factorize`: "auto" is "hals" for squared errors, with momentum if there are no
+        labels, and otherwise over-relaxed "mm".
     init : {"auto", "random", "least-squares", "svd"}, TensorFactorization or sequence of arrays
         Start: a result, or ``(weights, factors)`` as in TensorLy, to continue from; or a factor
         (n_k x r) for each mode; zeros stay.  "least-squares" is as in :func:`factorize`; "svd"
