@@ -5,7 +5,8 @@ Import ``NMF``, ``MiniBatchNMF`` or ``non_negative_factorization`` from here ins
 :func:`patched`, or run ``python -m ssnmf_fast.sklearn script.py``.
 """
 
-from ._nmf import NMF, MiniBatchNMF, call_counts, non_negative_factorization
+from ._calls import call_counts
+from ._nmf import NMF, MiniBatchNMF, non_negative_factorization
 from ._patch import patch, patched, unpatch
 
 __all__ = [

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import logging
 import warnings
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import wraps
-from threading import Lock
 from typing import Any, ClassVar
 
 import numpy as np
@@ -29,14 +26,13 @@ from .._models.factorize import factorize
 from .._models.represent import represent
 from ..penalties import L1, L2
 from . import _iterations as iterations
+from ._calls import on_engine
 
 _LEAST_SHARED = 1 << 17  # with more entries in the factors of a batch, a second thread helps
 
 _OWN_FIT, _OWN_BATCH = original.NMF, original.MiniBatchNMF  # the originals, also while patched
 # Threads of the engine in the current fit, transform or batch of MiniBatchNMF, or 0
 _threads: ContextVar[int | None] = ContextVar("_threads", default=None)
-_counts = Counter({"engine": 0, "scikit-learn": 0})
-_lock = Lock()
 
 
 def _reason(model: Any, X: Any, W: Any, H: Any) -> str | None:
@@ -68,16 +64,6 @@ def _reason(model: Any, X: Any, W: Any, H: Any) -> str | None:
     return None
 
 
-def _on_engine(name: str, reason: str | None) -> bool:
-    """Count a call, and log the reason, if any, why it runs on scikit-learn's code."""
-    with _lock:
-        _counts["scikit-learn" if reason else "engine"] += 1
-    if reason:
-        logger = logging.getLogger("ssnmf_fast.sklearn")
-        logger.warning("%s runs on scikit-learn's own code: %s", name, reason)
-    return not reason
-
-
 class NMF(_OWN_FIT):  # type: ignore[misc, valid-type]
     __doc__ = _OWN_FIT.__doc__
     _parameter_constraints: ClassVar[dict[str, Any]] = {
@@ -100,7 +86,7 @@ class NMF(_OWN_FIT):  # type: ignore[misc, valid-type]
         beta = theirs._beta_loss_to_float(self.beta_loss)
         solver = ("cd" if beta == 2 else "mu") if self.solver == "auto" else self.solver
         if reason := _reason(self, X, W, H):
-            _on_engine("NMF", reason)
+            on_engine("NMF", reason)
             own = _OWN_FIT(**{name: getattr(self, name) for name in _OWN_FIT._get_param_names()})
             result = own.set_params(solver=solver)._fit_transform(X, y, W, H, update_H)
             self._n_components, self._beta_loss = own._n_components, own._beta_loss
@@ -117,7 +103,7 @@ class NMF(_OWN_FIT):  # type: ignore[misc, valid-type]
         best = self.solver == "auto" and beta <= 2 and (two_sided or not update_H)
         convex = solver == "cd" and not update_H
         reason = None if best or convex else sides.noise(W, H, solver, penalties, update_H)
-        if not _on_engine("NMF", reason):
+        if not on_engine("NMF", reason):
             rest: Any = *self._compute_regularization(X), update_H, self.verbose
             if solver == "cd":
                 rest = self.tol, self.max_iter, *rest, self.shuffle, self.random_state
@@ -169,7 +155,7 @@ class MiniBatchNMF(_OWN_BATCH):  # type: ignore[misc, valid-type]
         """Yield the threads of the engine, or 0, decided once per fit, transform or batch."""
         token, known = None, _threads.get()
         if known is None:
-            known = _on_engine("MiniBatchNMF", _reason(self, X, W, H)) and resolve_threads()
+            known = on_engine("MiniBatchNMF", _reason(self, X, W, H)) and resolve_threads()
             token = _threads.set(known)
         try:
             yield known
@@ -279,23 +265,3 @@ def non_negative_factorization(
     X = check_array(X, accept_sparse=("csr", "csc"), dtype=[np.float64, np.float32])
     with sklearn.config_context(assume_finite=True):
         return model._fit_transform(X, W=W, H=H, update_H=update_H)
-
-
-def call_counts() -> dict[str, int]:
-    """Return the numbers of calls in this process that ran on the engine and on scikit-learn.
-
-    Each fit, each transform and each batch of ``partial_fit`` is counted.
-
-    Returns
-    -------
-    dict
-        With the keys "engine" and "scikit-learn".
-
-    Examples
-    --------
-    >>> import ssnmf_fast.sklearn
-    >>> sorted(ssnmf_fast.sklearn.call_counts())
-    ['engine', 'scikit-learn']
-    """
-    with _lock:
-        return dict(_counts)
