@@ -87,10 +87,10 @@ def factorize(
     solver : {"auto", "mm", "mu", "hals"}
         Update rule; all but "mu" never raise the objective.  See docs/guide/solvers.md.
 
-        - "auto", the fastest: "hals" for Frobenius losses (with momentum if there are no labels), for
-          which the model fills in missing entries and what other weights of single entries leave
-          out; with ``weights.observed`` of sparse data and labels, very unequal weights of entries,
-          and other losses, over-relaxed "mm".  If `tol` is below 1e-4, the Kullback-Leibler loss of
+        - "auto", the fastest: "hals" for Frobenius losses (with momentum if there are no labels);
+          the model fills in missing entries and what other weights of single entries leave out.
+          With ``weights.observed`` of sparse data and labels, very unequal weights of entries, or
+          other losses, over-relaxed "mm".  If `tol` is below 1e-4, the Kullback-Leibler loss of
           sparse data without labels changes to "hals" with momentum after ten iterations.
         - "hals": coordinate descent for factors with only Frobenius losses, and for the
           Kullback-Leibler loss of sparse data in memory without labels; "mm" for others.

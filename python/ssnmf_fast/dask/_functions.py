@@ -103,8 +103,8 @@ def factorize(
         they are read in every iteration.
     solver : {"auto", "mm", "mu", "hals"}
         As in :func:`ssnmf_fast.factorize`.  Coordinate descent is used for Frobenius losses without
-        weights or with ``weights.outer``; otherwise "hals" is "mm".  "auto" fills in missing entries
-        as in memory, if all blocks can; otherwise it is over-relaxed "mm".
+        weights or with ``weights.outer``; otherwise "hals" is "mm".  "auto" fills in missing
+        entries as in memory if all blocks can, and is otherwise over-relaxed "mm".
     init : {"auto", "random", "least-squares", "random-acol"}, tuple, or Factorization
         Start, the same as in memory for the same `random_state` (an int, or a generator with
         PCG64), except for "least-squares" with weights of single entries.  A tuple holds S (a dask
