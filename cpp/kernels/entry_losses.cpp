@@ -54,7 +54,8 @@ struct FrobeniusLoss {
   double of(const T* values, const T* models, const T* weights, Size size) const {
     const Run x = run_of(values, size);
     // The larger number of NaN and 0 is 0: again no select.
-    const Run squares = (x - run_of(models, size)).square().template max<Eigen::PropagateNumbers>(0.0);
+    const Run squares =
+        (x - run_of(models, size)).square().template max<Eigen::PropagateNumbers>(0.0);
     return weights == nullptr ? squares.sum() : (run_of(weights, size) * squares).sum();
   }
 };
