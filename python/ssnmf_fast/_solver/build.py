@@ -21,7 +21,8 @@ from .loop import Current, Run
 from .losses import loss_named
 from .relations import Relation, mode_names, unreached, value
 from .result import Factorization
-from .terms import Loss, Term, on_disk
+from .term_forms import on_disk
+from .terms import Loss, Term
 from .weights import TWO_WAYS, ByMode, Entrywise, Outer, Weights, WeightsLike
 
 _SPARSE_LABELS = 0.5  # Y with a smaller share of nonzero entries is held as a sparse matrix

@@ -28,7 +28,8 @@ from .losses import FROBENIUS, KULLBACK_LEIBLER
 from .problem import Problem
 from .relations import Relation, mode_names
 from .result import TensorFactorization, sizes_of
-from .terms import Loss, Term, values_of, with_values
+from .term_forms import values_of, with_values
+from .terms import Loss, Term
 from .weights import WeightsLike
 
 INITS = ("auto", "random", "least-squares", "nndsvda", "random-acol")

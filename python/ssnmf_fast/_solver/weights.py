@@ -19,7 +19,7 @@ from .._data.entries import SparseEntries
 from .._data.tensor_entries import SparseTensorEntries
 from .._data.tensors import Coordinates, SparseTensor, Tensor, check_tensor
 from .._data.weight_forms import MissingEntries, Separable
-from . import terms
+from . import term_forms as forms
 from .terms import Loss, Term
 
 Self = TypeVar("Self", bound="Weights")
@@ -104,8 +104,6 @@ class Weights(ABC):
 
 WeightsLike: TypeAlias = npt.ArrayLike | Weights | Sequence[npt.ArrayLike | None] | None
 
-_DENSE_SHARE = 0.2  # of entries that are observed
-
 TWO_WAYS = (
     "{}, which is ambiguous: give weights.observed(pattern) if all other entries have weight 0, or "
     "weights.missing(pattern) if its entries are missing."
@@ -145,7 +143,7 @@ class Outer(Weights):
             )
         if tensor:
             sides = [f"[{mode}]" for mode in range(n_modes)]
-        return terms.separable(Z, self.checked(Z, name, sides), loss, threads, tensor)
+        return forms.separable(Z, self.checked(Z, name, sides), loss, threads, tensor)
 
     @property
     def by_modes(self) -> Sequence[Array | None]:
@@ -196,10 +194,10 @@ class Outer(Weights):
             return Entrywise(np.outer(a, b)).grouped(X, G, loss, name)
         total = G @ a
         share = G.copy()
-        share.data = terms.ratio(a[G.indices], total[entry_rows(G.indptr)])
+        share.data = forms.ratio(a[G.indices], total[entry_rows(G.indptr)])
         mean = share @ X
         before, after = (
-            float(w.astype(np.float64) @ (terms.energy_of(Z, loss) @ b.astype(np.float64)))
+            float(w.astype(np.float64) @ (forms.energy_of(Z, loss) @ b.astype(np.float64)))
             for w, Z in ((a, X), (total, mean))
         )
         return mean, Outer(total, columns), max(before - after, 0.0)
@@ -249,7 +247,7 @@ class Entrywise(Weights):
         return lambda rows: array[rows] == 0
 
     def term(self, Z: Any, loss: Loss, name: str, threads: int, tensor: bool = False) -> Term:
-        return terms.entrywise(Z, self.checked(Z, name, tensor), loss, threads, tensor)
+        return forms.entrywise(Z, self.checked(Z, name, tensor), loss, threads, tensor)
 
     def values_at(self, X: Tensor, at: Coordinates) -> Array:
         return np.asarray(as_array(self.array, "X_weights")[tuple(at.places)])
@@ -278,7 +276,7 @@ class Entrywise(Weights):
 
     def with_rows(self, rows: Array, name: str) -> Entrywise:
         array = as_array(self.array, name)
-        terms.check_rows(array, rows, name)
+        forms.check_rows(array, rows, name)
         return Entrywise(np.where((rows > 0)[:, None], array * rows[:, None], 0))
 
     def grouped(self, X: Any, G: sp.csr_array, loss: Loss, name: str) -> Grouped:
@@ -288,8 +286,8 @@ class Entrywise(Weights):
         absent = np.isnan(X)
         X, W = np.where(absent, 0, X), np.where(absent, 0, W)
         total = G @ W
-        mean = terms.ratio(G @ (W * X), total)
-        return mean, Entrywise(total), terms.lost_energy(loss, (X, W), (mean, total))
+        mean = forms.ratio(G @ (W * X), total)
+        return mean, Entrywise(total), forms.lost_energy(loss, (X, W), (mean, total))
 
 
 @dataclass(frozen=True, eq=False)
@@ -306,16 +304,11 @@ class ByPattern(Weights):
 
     def with_rows(self, rows: Array, name: str) -> Any:
         pattern = read_pattern(self.pattern, name).astype(np.float64)
-        terms.check_rows(pattern, rows, f"The pattern of {name}")
+        forms.check_rows(pattern, rows, f"The pattern of {name}")
         return replace(self, pattern=scale_rows(pattern, rows))
 
     def values_at(self, X: Tensor, at: Coordinates) -> Array:
         return tensors.tensor_pattern(self.pattern, X).sampled(at).values
-
-
-def _listed_densely(Z: Any, weights: Array, loss: Loss) -> bool:
-    """Whether an array of weights costs less than a list: it needs one Gram matrix for all rows."""
-    return isinstance(Z, np.ndarray) and loss.quadratic and len(weights) >= _DENSE_SHARE * Z.size
 
 
 @dataclass(frozen=True, eq=False)
@@ -346,11 +339,7 @@ class Observed(ByPattern):
             at = tensors.tensor_pattern(self.pattern, Z)
             known = SparseTensor(at.at, tensors.entries_at(Z, at.at))
             check_entries(known.values[None], "the observed entries of X")
-            if _listed_densely(Z, at.values, loss):
-                W = np.zeros_like(Z)
-                W[tuple(at.at.places)] = at.values
-                return terms.entrywise(Z, W, loss, threads, tensor)
-            return terms.observed(known, at, loss, threads)
+            return forms.observed(Z, known, at, loss, threads)
         pattern = self.pattern_of(Z, name)
         known = sample(Z, pattern)
         if np.isnan(known.data).any():
@@ -360,9 +349,7 @@ class Observed(ByPattern):
                 f"{name} marks entry [{row}, {pattern.indices[k]}] as observed, but it is NaN "
                 f"in {name[0]}. Remove it from the pattern, or give the entry a value."
             )
-        if _listed_densely(Z, pattern.data, loss):
-            return terms.entrywise(Z, pattern.toarray(), loss, threads)
-        return terms.observed(known, pattern, loss, threads)
+        return forms.observed(Z, known, pattern, loss, threads)
 
     def grouped(self, X: Matrix, G: sp.csr_array, loss: Loss, name: str) -> Grouped:
         pattern = self.pattern_of(X, name)
@@ -372,8 +359,8 @@ class Observed(ByPattern):
         total.sort_indices()
         sums.sort_indices()
         mean = sample(sums, total)
-        mean.data = terms.ratio(mean.data, total.data)
-        constant = terms.lost_energy(loss, (X.data, pattern.data), (mean.data, total.data))
+        mean.data = forms.ratio(mean.data, total.data)
+        constant = forms.lost_energy(loss, (X.data, pattern.data), (mean.data, total.data))
         return mean, Observed(total), constant
 
 
@@ -417,20 +404,20 @@ class Missing(ByPattern):
             vectors = self.others.checked(Z, name)
         if isinstance(Z, np.ndarray):
             Z = Z.copy()
-            Z[terms.places_of(pattern)] = np.nan
-            return terms.separable(Z, vectors, loss, threads, tensor)
+            Z[forms.places_of(pattern)] = np.nan
+            return forms.separable(Z, vectors, loss, threads, tensor)
         whole, w = Separable(tuple(vectors), threads), None
         if tensor:
             ones = pattern.with_values(np.ones_like(pattern.values))
             form = MissingEntries(SparseTensorEntries(ones, threads), whole)
-            return terms.weighted(Z.without(pattern.at), None, loss, threads, form)
+            return forms.weighted(Z.without(pattern.at), None, loss, threads, form)
         present = drop_entries(Z, sample(pattern, Z).data != 0)
         present.sort_indices()
         if any(vector is not None for vector in vectors):
-            pattern.data = whole.at(terms.places_of(pattern), Z.dtype)
-            w = whole.at(terms.places_of(present), Z.dtype)
+            pattern.data = whole.at(forms.places_of(pattern), Z.dtype)
+            w = whole.at(forms.places_of(present), Z.dtype)
         form = MissingEntries(SparseEntries(pattern, threads), whole)
-        return terms.weighted(present, w, loss, threads, form)
+        return forms.weighted(present, w, loss, threads, form)
 
     def with_rows(self, rows: Array, name: str) -> Missing:
         """Rows of weight 0 are missing."""
@@ -485,11 +472,11 @@ class Base(ByPattern):
         return self.pattern_of(Z, name), Separable(tuple(vectors))
 
     def term(self, Z: Any, loss: Loss, name: str, threads: int, tensor: bool = False) -> Term:
-        return terms.increased(Z, *self._parts(Z, name), loss, threads)
+        return forms.increased(Z, *self._parts(Z, name), loss, threads)
 
     def values_at(self, X: Tensor, at: Coordinates) -> Array:
         Z = tensors.as_pattern(at.places, X)  # sorted, as places are
-        return terms.sums_of(Z, *self._parts(Z, "X_weights"))
+        return forms.sums_of(Z, *self._parts(Z, "X_weights"))
 
     def excluding(self, X: Tensor, hidden: Coordinates) -> Base:
         kept = tensors.tensor_pattern(self.pattern, X).without(hidden)
@@ -502,12 +489,12 @@ class Base(ByPattern):
 
     def grouped(self, X: Any, G: sp.csr_array, loss: Loss, name: str) -> Grouped:
         pattern, whole = self._parts(X, name)
-        w = terms.sums_of(X, pattern, whole)
+        w = forms.sums_of(X, pattern, whole)
         if not sp.issparse(X):
             return Entrywise(w).grouped(X, G, loss, name)
         if self.hides:
             return Missing(self.pattern).grouped(X, G, loss, name)  # refused
         mean, total = G @ with_values(X, w * X.data), Base(G @ pattern, G @ whole.rows)
-        of_mean = terms.sums_of(mean, *total._parts(mean, name))
-        mean.data = terms.ratio(mean.data, of_mean)
-        return mean, total, terms.lost_energy(loss, (X.data, w), (mean.data, of_mean))
+        of_mean = forms.sums_of(mean, *total._parts(mean, name))
+        mean.data = forms.ratio(mean.data, of_mean)
+        return mean, total, forms.lost_energy(loss, (X.data, w), (mean.data, of_mean))

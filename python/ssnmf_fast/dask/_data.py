@@ -27,7 +27,7 @@ from .._data.arrays import check_dtype
 from .._data.border import CleanMatrix, check_data, check_integer
 from .._data.csr_file import CsrFile, open_csr
 from .._solver.build import as_weights, check_rows, sparse_labels
-from .._solver.terms import values_of
+from .._solver.term_forms import values_of
 from .._solver.weights import Weights
 from ._cluster import check_client, result_of
 

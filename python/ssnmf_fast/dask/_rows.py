@@ -25,7 +25,7 @@ from .._backend.dispatch import aligned_zeros, kernels, padded, padded_zeros
 from .._common.arrays import Array, bits_of, mask_of
 from .._data.border import check_factor
 from .._models.variational import Posterior
-from .._solver import starts, terms
+from .._solver import starts
 from .._solver.build import build_term
 from .._solver.known import Known
 from .._solver.losses import FROBENIUS
@@ -34,6 +34,7 @@ from .._solver.penalties import Penalties, value_of
 from .._solver.plan import Plan, Update
 from .._solver.problem import Momentum, Problem, Workspaces, observed_rows, problem_kind
 from .._solver.relations import Relation, unreached, value
+from .._solver.term_forms import with_gaps
 from .._solver.terms import Loss
 from ._data import BlockInput, as_matrix, with_title
 
@@ -249,7 +250,7 @@ def build(data: BlockInput, key: tuple[str, int], first: int, plan: BlockPlan) -
 def adapt(block: Block, gaps: Sequence[float], weight: float) -> Block:
     """Return a block with this weight of supervision, and terms for gaps in other blocks."""
     relations = [
-        replace(r, coefficient=c, term=terms.with_gaps(r.term, block.dtype) if some else r.term)
+        replace(r, coefficient=c, term=with_gaps(r.term, block.dtype) if some else r.term)
         for r, some, c in zip(block.relations, gaps, (1.0, weight), strict=False)
     ]
     return replace(block, relations=relations, rows=block.latest())
