@@ -73,6 +73,7 @@ class Problem:
         self.rows, *self.others = factors
         self._views: dict[str, list[TermView]] = {}
         self._held: dict[str, bool] = {}
+        self._unseen: dict[str, Array] = {}  # entries that are 0, see `clear`
         self.threads = relations[0].term.threads
         self._images = Images(factors)
         # The objective follows from P of the rows if all terms contain the rows.
@@ -234,6 +235,8 @@ class Problem:
             value = None if value is None else self.relations[0].coefficient * value
         elif update in CURVED:
             majorizer.descend(F, support, _SWEEPS, plan.face_steps.get(name, 0), self.threads)
+            if name in self._unseen:  # what is filled in is rounded
+                np.copyto(F, 0, where=self._unseen[name])
         else:
             before = F.copy() if self._holds(name) else None
             majorizer.multiply(F, plan.rule, plan.relaxation, self.threads)
@@ -299,7 +302,8 @@ class Problem:
         if not seen.all() and kinds <= VANISHING:
             F, moves = self.factors[name], self.support.get(name)
             free = True if moves is None else mask_of(moves, F.shape[1])
-            np.copyto(F, 0, where=~seen[:, None] & free)
+            self._unseen[name] = ~seen[:, None] & free
+            np.copyto(F, 0, where=self._unseen[name])
             self.forget()
 
     def balance(self, earlier: Factors | None = None) -> bool:

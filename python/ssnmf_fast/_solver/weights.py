@@ -31,6 +31,7 @@ class Weights(ABC):
     """Base class of weights; `name` is for error messages."""
 
     row_field: ClassVar[str]  # the field with a row, or a number, for each sample
+    by_entries: ClassVar = False  # whether weights above 0 may differ from entry to entry
 
     @property
     def by_rows(self) -> Any:
@@ -240,6 +241,7 @@ class Entrywise(Weights):
 
     array: Any
     row_field: ClassVar = "array"
+    by_entries: ClassVar = True
 
     def absent(self, shape: tuple[int, int]) -> Absent:
         array = as_array(self.array, "X_weights")
@@ -294,6 +296,7 @@ class Entrywise(Weights):
 class ByPattern(Weights):
     pattern: Any
     row_field: ClassVar = "pattern"
+    by_entries: ClassVar = True
 
     def pattern_of(self, Z: Matrix, name: str) -> sp.csr_array:
         """Return the pattern, checked to be one of a clean matrix."""
@@ -369,6 +372,7 @@ class Missing(ByPattern):
     """Weights that are zero on a sparse pattern, and `others` (ones) outside of it."""
 
     others: Outer = field(default_factory=lambda: Outer(None, None))
+    by_entries: ClassVar = False
 
     def absent(self, shape: tuple[int, int]) -> Absent:
         hidden = sp.csr_array(read_pattern(self.pattern, "X_weights") != 0)

@@ -77,6 +77,7 @@ class RankFits:
             max_iter = check_integer(arguments.get("max_iter", _MAX_ITER), "max_iter", 0)
             tol = check_real(arguments.get("tol", _TOL[quadratic]), "tol")
             self.settings = {"loss": self.loss, "max_iter": max_iter, "tol": tol}
+            self._by_rows = quadratic and not tensor
         else:
             fits = all(hasattr(estimator, name) for name in ("fit", "loss", *_TASK))
             if not fits or "X_weights" not in signature(estimator.fit).parameters:
@@ -109,6 +110,9 @@ class RankFits:
             return RankFit(value, (model.representation_, model.components_.T), None, model)
         arguments: dict[str, Any] = dict(zip(_TASK, task, strict=True))
         arguments |= {"X_weights": X_weights, **self.settings}
+        # The same rule for the same weights, whether in an array or in a pattern.
+        if self._by_rows and getattr(X_weights, "by_entries", False):
+            arguments["solver"] = "hals"
         if self.tensor:
             cp = factorize_tensor(X, **arguments)
             return RankFit(cp.objective[-1][1], cp.factors, cp.weights)
