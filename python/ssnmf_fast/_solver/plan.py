@@ -134,10 +134,9 @@ def plan(
     if curved:
         momentum = _FIRST_STEP if alone else 0.0
         filled = {name for r in relations if not r.term.gram and r.term.fills for name in r.names}
-        how: dict[str, Update] = {
-            name: "fill-in" if name in filled else "descent" for name in terms
-        }
-        return replace(by_descent, by_factor=how, momentum=momentum)
+        found: dict[str, Update] = dict.fromkeys(terms, "descent")
+        found |= dict.fromkeys(filled, "fill-in")
+        return replace(by_descent, by_factor=found, momentum=momentum)
     later = None
     if tol < DEFAULT_TOL and all(entries.values()):
         later = replace(by_descent, momentum=_FIRST_STEP_BY_ENTRIES, positive=True)

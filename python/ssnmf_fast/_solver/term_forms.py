@@ -1,4 +1,4 @@
-"""Terms of data by the form of their weights: of modes, of entries, observed or missing ones.
+"""Terms of data by the form of their weights: by mode, by entry, observed or missing entries.
 
 Z and weights are clean data: matrices from `check_matrix`, or tensors from `check_tensor`.
 """
@@ -69,22 +69,24 @@ def separable(
     if not isinstance(Z, np.ndarray):
         w = None if plain else whole.at(places_of(Z), Z.dtype)
         return weighted(Z, w, loss, threads, whole)
-    holes = bool(np.isnan(Z).any())
+    missing = np.isnan(Z)
+    holes = bool(missing.any())
+    seen = _seen_rows(missing, whole, Z.dtype) if holes else None
     if tensor:
         if plain:
             mask = DenseTensorEntries(Z, threads, mask=True)
-            form = Listed(mask, _seen_rows(Z, whole) or whole) if holes else whole
+            form = Listed(mask, seen or whole) if holes else whole
             return weighted(Z, None, loss, threads, form, tensor=True)
         pairs = zip(vectors, Z.shape, strict=True)
         sides = np.ix_(*(np.ones(n, dtype=Z.dtype) if v is None else v for v, n in pairs))
         w = reduce(np.multiply, sides)
         return weighted(Z, w, loss, threads, None if holes else whole, tensor=True)
-    if holes and 2 * np.count_nonzero(missing := np.isnan(Z)) > missing.size:
-        form = Listed(DenseEntries(Z, threads, True, *vectors), _seen_rows(Z, whole) or whole)
+    if 2 * np.count_nonzero(missing) > missing.size:
+        form = Listed(DenseEntries(Z, threads, True, *vectors), seen or whole)
     elif holes:
         pattern = sp.csr_array(missing.astype(Z.dtype))
         pattern.data = whole.at(places_of(pattern), pattern.dtype)
-        form = MissingEntries(SparseEntries(pattern, threads), whole, _seen_rows(Z, whole))
+        form = MissingEntries(SparseEntries(pattern, threads), whole, seen)
     if plain:
         return weighted(Z, None, loss, threads, form)
     raw = DenseEntries(Z, threads)
@@ -97,15 +99,15 @@ def separable(
     return Term(loss, entries, form, Z.shape, constant, True, data, lengths)
 
 
-def _seen_rows(Z: Array, whole: Separable) -> Separable | None:
+def _seen_rows(missing: Array, whole: Separable, dtype: npt.DTypeLike) -> Separable | None:
     """Return the weights without rows that are missing as a whole, such as hidden labels, if any.
 
     What other terms say of them is then not held back by entries that are filled in.
     """
-    seen = ~np.isnan(Z).reshape(len(Z), -1).all(axis=1)
+    seen = ~missing.reshape(len(missing), -1).all(axis=1)
     if seen.all():
         return None
-    return whole.with_rows(seen.astype(Z.dtype) if whole.rows is None else seen * whole.rows)
+    return whole.with_rows(seen.astype(dtype) if whole.rows is None else seen * whole.rows)
 
 
 def _largest_rows(w: Array, threads: int) -> Separable | None:

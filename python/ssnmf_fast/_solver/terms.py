@@ -25,11 +25,7 @@ from .._data.entries import (
 )
 from .._data.tensor_entries import DenseTensorEntries
 from .._data.tensors import mean_sum, used_columns
-from .._data.weight_forms import (
-    Quadratic,
-    Separable,
-    WeightForm,
-)
+from .._data.weight_forms import Quadratic, Separable, WeightForm
 from .majorizer import Kind, Majorizer
 
 _FINEST, _RELAXATION = 1e-4, 0.9  # of multiplicative steps by rows

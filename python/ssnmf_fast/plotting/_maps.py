@@ -53,9 +53,9 @@ def table_axes(
     if ax is None:
         rows = [style.plain(name, _LONGEST_ROW) + end for name, end in pairs]
         columns = [style.plain(name, _LONGEST_COLUMN) for name in columns]
-        beside = style.text_width(rows, _size(height / len(rows))) + 1.6
+        names_width = style.text_width(rows, _size(height / len(rows))) + 1.6
         below = _name_height(columns, width / max(len(columns), 1)) + 0.7
-        figure, axes = style.axes_or_new(None, width + beside, height + below, title)
+        figure, axes = style.axes_or_new(None, width + names_width, height + below, title)
         return figure, axes, Room(rows, columns, width, height)
     width, height = style.inches(ax)
     size = _size(0.7 * height / len(rows))

@@ -219,8 +219,8 @@ def write_next_to(
 
 def add_legend(axes: Axes, handles: Sequence[Any], names: Sequence[str]) -> None:
     """Name the curves in the axes or, if there are many, next to them."""
-    beside = len(names) > _ENTRIES_INSIDE
-    place = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0)} if beside else {"loc": "best"}
+    outside = len(names) > _ENTRIES_INSIDE
+    place = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0)} if outside else {"loc": "best"}
     # Set names afterwards: matplotlib drops entries with a name that starts with an underscore.
     look: dict[str, Any] = {"framealpha": 0.85, "edgecolor": "none", "fontsize": 9}
     numbers = [str(number) for number in range(len(names))]
