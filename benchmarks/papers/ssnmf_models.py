@@ -126,10 +126,11 @@ MODELS = {
 
 
 class Protocol(NamedTuple):
-    """How a fit starts, and which value of the objective the tolerance is relative to."""
+    """How a fit starts, its rule, and which value of the objective the tolerance is relative to."""
 
     scaled: bool
     reference: int  # 0: the objective of the start; 1: that after the first update
+    stopping: str = "decrease"
 
     def start(self, X: Any, k: int, seed: int) -> Any:
         if self.scaled:
@@ -143,30 +144,22 @@ PROTOCOLS = {
     "uniform start, tol x F_1": Protocol(scaled=False, reference=1),
     "library's start, tol x F_0": Protocol(scaled=True, reference=0),
     "uniform start, tol x F_0": Protocol(scaled=False, reference=0),
+    "uniform start, F_N < tol x F_0": Protocol(False, 0, "relative-error"),
 }
 
 
 def fit(X: Any, Y: Array, model: Model, protocol: Protocol, seed: int) -> tuple[Any, int]:
-    """Fit by the papers' rule, judged after every update; return the fit and its updates.
-
-    One update a call: the library itself looks at the objective every ten, too rarely for a rule
-    that stops most of these fits before the twentieth.
-    """
-    start = protocol.start(X, Y.shape[1], seed)
-    values: list[float] = []
-    for update in range(1, MOST_UPDATES + 1):
-        given: dict[str, Any] = {"n_components": RANK, "loss": model.loss}
-        given |= {"supervision_loss": model.supervision_loss, "supervision_weight": model.weight}
-        given |= {"solver": "mu", "init": start, "max_iter": 1, "tol": 0, "random_state": seed}
-        given |= {"n_threads": 1}
-        result = sf.factorize(X, Y, **given)
+    """Fit by the rule of a protocol, judged after every update; return the fit and its updates."""
+    start, first = protocol.start(X, Y.shape[1], seed), protocol.reference
+    given: dict[str, Any] = {"n_components": RANK, "loss": model.loss, "n_threads": 1}
+    given |= {"supervision_loss": model.supervision_loss, "supervision_weight": model.weight}
+    given |= {"solver": "mu", "random_state": seed}
+    if first:  # the next fit starts from the update that the tolerance is relative to
+        result = sf.factorize(X, Y, init=start, max_iter=first, tol=0, **given)
         start = (result.S, result.A, result.B)
-        values += [value for _, value in result.objective[bool(values) :]]
-        if update > protocol.reference and (
-            values[-2] - values[-1] < model.tol * values[protocol.reference]
-        ):
-            break
-    return result, update
+    given |= {"tol": model.tol, "stopping": protocol.stopping, "check_every": 1}
+    result = sf.factorize(X, Y, init=start, max_iter=MOST_UPDATES - first, **given)
+    return result, first + result.n_iter
 
 
 def represent(X: Any, A: Array, loss: str, seed: int) -> Array:

@@ -1,7 +1,5 @@
 """What is known of factors: given and forbidden parts, labels of features."""
 
-from unittest import mock
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -13,7 +11,6 @@ from hypothesis import strategies as st
 
 import ssnmf_fast as sf
 from ssnmf_fast import extend, penalties
-from ssnmf_fast._solver import loop
 
 N, M, R = 15, 12, 4
 OPTIONS = {"n_components": R, "random_state": 0}
@@ -63,13 +60,11 @@ def test_one_fit_takes_it_all(
     Y = (rng.random((N, 2)) < 0.5) * 1.0 if labels[0] else None
     if init == "given":
         init = rng.random((N, R)), rng.random((R, M))
-    values = []
-    with mock.patch.object(loop, "CHECK_EVERY", 1):
-        fit = sf.factorize(
-            sp.csr_array(X) if storage == "sparse" else X, Y, loss=loss, solver=solver, init=init,
-            supervision_loss=supervision_loss, max_iter=8, tol=0, **OPTIONS, **known,
-            callback=lambda state: values.append(state.objective),
-        )  # fmt: skip
+    fit = sf.factorize(
+        sp.csr_array(X) if storage == "sparse" else X, Y, loss=loss, solver=solver, init=init,
+        supervision_loss=supervision_loss, max_iter=8, tol=0, **OPTIONS, **known, check_every=1,
+    )  # fmt: skip
+    values = [value for _, value in fit.objective]
     np.testing.assert_array_equal(fit.A[: n_fixed[0]], fixed_components.astype(dtype))
     np.testing.assert_array_equal(fit.S[:, R - n_fixed[1] :], covariates.astype(dtype))
     assert not fit.A[n_fixed[0] :][~A_support[n_fixed[0] :]].any()

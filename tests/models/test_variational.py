@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from types import SimpleNamespace
 from typing import NamedTuple
 from unittest import mock
@@ -19,7 +20,7 @@ from hypothesis import strategies as st
 from scipy.special import gammaln, psi
 
 from ssnmf_fast._models import variational
-from ssnmf_fast._solver import loop
+from ssnmf_fast._solver.loop import FitLoop
 
 infer = variational.infer
 
@@ -61,7 +62,7 @@ def fit_variational(X, groups, **parameters):
 def every_bound(X, groups, **parameters):
     """Lower bounds at the start and after every iteration."""
     defaults = UNSUPERVISED if groups is None else SUPERVISED
-    with mock.patch.object(loop, "CHECK_EVERY", 1):
+    with mock.patch.object(variational, "FitLoop", partial(FitLoop, check_every=1)):
         fit = fit_variational(X, groups, **defaults | parameters)
     return fit, -np.array([value for _, value in fit.objective])
 

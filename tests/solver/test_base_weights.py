@@ -38,8 +38,8 @@ def assert_same(X, weights, array, start, tolerance, **given):
     for W in (weights, array):
         options = {"n_components": 4, "init": start, "X_weights": W, "tol": 0, **given}
 
-        def run(callback, options=options):
-            fits.append(sf.factorize(X, callback=callback, **options))
+        def run(options=options, **watched):
+            fits.append(sf.factorize(X, **options, **watched))
 
         seen.append(iterates(run))
     for ours, theirs in zip(*seen, strict=True):

@@ -33,7 +33,7 @@ def test_no_iteration_raises_the_objective(dtype, form, solver, density, seed):
 
     def run(**more):
         options = {"solver": solver, "init": "random", "random_state": seed, "n_threads": 1}
-        return fit_of(X, int(1 + seed % 7), X_weights=W, max_iter=12, **options, **more)
+        return fit_of(X, int(1 + seed % 7), X_weights=W, max_iter=22, **options, **more)
 
     steps = iterates(run)
     values = [dense_objective(filled(X), dense_W, S, A, LOSS) for S, A, _ in steps]

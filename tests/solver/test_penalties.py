@@ -87,12 +87,10 @@ def test_no_update_raises_the_penalized_objective(seed, loss, solver, form, stor
     if labels:
         penalized["B"] = penalties.L2(size)
     options = {"loss": loss, "solver": solver, "X_weights": X_weights, "penalties": penalized}
-    values = []
-    with problems.mock.patch.object(problems.loop, "CHECK_EVERY", 1):
-        fit = sf.factorize(
-            X, Y, n_components=R, max_iter=12, tol=0, random_state=0, **options,
-            callback=lambda state: values.append(state.objective),
-        )  # fmt: skip
+    fit = sf.factorize(
+        X, Y, n_components=R, max_iter=12, tol=0, random_state=0, check_every=1, **options
+    )
+    values = [value for _, value in fit.objective]
     rises = np.diff(values)
     assert np.all(rises <= 1e-9 * np.abs(values[0]))
     del options["solver"]
@@ -237,11 +235,8 @@ def test_products_of_components_do_not_make_steps_that_are_too_long(form):
         A = (A * 10.0 ** rng.uniform(-12, 0, (12, 1))).astype(dtype)
         given = {"fixed_components": A, "penalties": {"S": penalties.Orthogonal(100.0)}, "tol": 0}
         given |= {"X_weights": X_weights, "solver": solver, "max_iter": 12, "random_state": 0}
-        values = []
-        with problems.mock.patch.object(problems.loop, "CHECK_EVERY", 1):
-            fit = sf.factorize(
-                X, n_components=12, **given, callback=lambda s, to=values: to.append(s.objective)
-            )
+        fit = sf.factorize(X, n_components=12, check_every=1, **given)
+        values = [value for _, value in fit.objective]
         precision = 1e-9 if dtype is np.float64 else 1e-4
         assert np.all(np.diff(values) <= precision * values[0])
         filled = problems.filled(X)

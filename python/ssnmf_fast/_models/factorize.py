@@ -45,6 +45,8 @@ def factorize(
     init: Start = "auto",
     max_iter: int = 200,
     tol: float = 1e-4,
+    stopping: Literal["decrease", "relative-error"] = "decrease",
+    check_every: int = 10,
     n_starts: int = 1,
     random_state: Seed = None,
     n_threads: int | None = None,
@@ -105,9 +107,14 @@ def factorize(
     max_iter : int
         Largest number of iterations, at least 0.
     tol : float
-        Stop when the objective falls by less than `tol` times its first value per iteration
-        (checked every 10 iterations); 0 never stops early.  The first value, and the losses for
-        "balanced", exclude the Kullback-Leibler loss of entries that no component can reach.
+        Tolerance of the stopping rule, a share of the first value of the objective; 0 never stops
+        early.  The first value, and the losses for "balanced", exclude the Kullback-Leibler loss of
+        entries that no component can reach.
+    stopping : {"decrease", "relative-error"}
+        Stop when the objective falls by less than `tol` times its first value per iteration [4]_,
+        or when it is below `tol` times its first value ([1]_, eq. 10).
+    check_every : int
+        Number of iterations between checks, which evaluate `objective`, at least 1.
     n_starts : int
         Number of starts, at least 1; the result with the smallest objective is returned.  Several
         starts have seeds drawn from `random_state`, and run in parallel.
@@ -156,6 +163,8 @@ def factorize(
     .. [2] K. MacMillan, J. D. Wilson, "Topic supervised non-negative matrix factorization", 2017,
        eq. 2.
     .. [3] J. Vendrow et al., "On a guided nonnegative matrix factorization", 2021.
+    .. [4] L. Kassab, "Iterative matrix completion and topic modeling using matrix and tensor
+       factorizations", thesis, 2021, eq. 3.10.
 
     Examples
     --------
@@ -169,7 +178,7 @@ def factorize(
     if foreign:
         refuse_foreign("factorize", foreign)
         raise TypeError(f"factorize() got an unexpected keyword argument {next(iter(foreign))!r}")
-    loop = FitLoop(solver, max_iter, tol, callback, verbose)
+    loop = FitLoop(solver, max_iter, tol, callback, verbose, stopping, check_every)
     rng = check_random_state(random_state)
     count, jobs, threads = plan_starts(n_starts, n_threads, init, loop, MatrixFits.starts)
     tables = by_name(

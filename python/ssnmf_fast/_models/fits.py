@@ -110,12 +110,16 @@ class Fits(Generic[Result, P]):
         settings = {"n_components": self.rank, **self.settings, **loop.settings}
         settings |= {"random_state": seed, "zeros_stay": ",".join(sorted(stay))}
         settings |= {"plan": str(run.plan)}
+        parts = {_title(name): values for name, values in run.parts.items()}
+        result = replace(result, objective_parts=parts)
         fingerprint = self.fingerprint, self.prints
         return with_receipt(result, run, self.threads, *fingerprint, settings)
 
 
 def _title(last: str) -> str:
     """Return the argument with the data of a relation, from the name of its last factor."""
+    if last == "penalties":
+        return last
     if last[0] != "B":
         return "feature_labels" if last == "C" else "X"
     return f"y[{last[1:]}]" if last[1:] else "y"

@@ -127,6 +127,7 @@ Current = Callable[[], Mapping[str, Array | None]]  # the factors in the shapes 
 Observer = Callable[[FitState], Any]
 
 CHECK_EVERY = 10
+STOPPING = ("decrease", "relative-error")
 
 _ROUNDING = 1e-14  # of the objective
 _GROWTH, _LARGEST_GROWTH, _SHRINK = 1.05, 1.01, 1.5  # of the momentum (Ang and Gillis)
@@ -135,6 +136,7 @@ _GROWTH, _LARGEST_GROWTH, _SHRINK = 1.05, 1.01, 1.5  # of the momentum (Ang and 
 @dataclass
 class Run:
     objective: list[tuple[int, float]] = field(default_factory=list)
+    parts: dict[str, list[float]] = field(default_factory=dict)  # of the objective
     n_iter: int = 0
     converged: bool = False
     plan: Plan | None = None
@@ -147,6 +149,9 @@ class Run:
         """Keep a finite value of the objective; return whether an observer ends the fit."""
         require_finite({"the objective": value})
         self.objective.append((iteration, value))
+        parts = {} if self.optimality is None else self.optimality.problem.parts(value)
+        for name, part in parts.items():
+            self.parts.setdefault(name, []).append(part)
         if not observers:
             return False
         views = {name: None if F is None else F[:] for name, F in current().items()}
@@ -257,13 +262,18 @@ class FitLoop:
     tol: float
     callback: Observer | None
     verbose: int
+    stopping: str = "decrease"
+    check_every: int = CHECK_EVERY
 
     def __post_init__(self) -> None:
         check_option(self.solver, "solver", SOLVERS)
+        check_option(self.stopping, "stopping", STOPPING)
+        self.check_every = check_integer(self.check_every, "check_every", 1)
         check_observers(self.callback, self.verbose)
         self.max_iter = check_integer(self.max_iter, "max_iter", 0)
         self.tol = check_real(self.tol, "tol")
-        self.settings = {"solver": self.solver, "max_iter": self.max_iter, "tol": self.tol}
+        names = "solver", "max_iter", "tol", "stopping", "check_every"
+        self.settings = {name: getattr(self, name) for name in names}
 
     def run(
         self,
@@ -272,12 +282,12 @@ class FitLoop:
         burn_in: int | None = None,
         optimality: Optimality | None = None,
     ) -> Run:
-        """Iterate until the objective falls by less than `tol` per iteration (thesis, eq. 3.10).
+        """Iterate until the objective meets the stopping rule; see `factorize`.
 
         The rule applies after a burn-in; its first value excludes unreached entries.  With
         `optimality`, the result has the residuals of the last iterate.
         """
-        first_rule = 0 if burn_in is None else burn_in + CHECK_EVERY
+        first_rule = 0 if burn_in is None else burn_in + self.check_every
         plan = model.plan(self.solver, self.tol) if isinstance(model, Problem) else None
         run = Run(plan=plan, optimality=optimality)
         unreached = model.unreached() if isinstance(model, Problem) else 0.0
@@ -300,14 +310,18 @@ class FitLoop:
                     steps = steps_of(model, plan.later, steps.last)
                 steps.iterate(iteration)
                 run.n_iter = iteration
-                if iteration % CHECK_EVERY and iteration != self.max_iter:
+                last = iteration == self.max_iter
+                if last or iteration % CHECK_EVERY == 0:
+                    steps.settle()
+                if not last and iteration % self.check_every:
                     continue
                 passed = iteration - run.objective[-1][0]
-                steps.settle()
                 now = steps.objective()
                 if run.observe(iteration, now, current, observers):
                     break
-                small = (before - now) < self.tol * passed * reached
+                fell = self.stopping == "decrease"
+                value, times = (before - now, passed) if fell else (now, 1)
+                small = value < self.tol * times * reached
                 if self.tol > 0 and iteration >= first_rule and small:
                     run.converged = True
                     break

@@ -103,6 +103,17 @@ class Problem:
         """Return the weighted sum of the values of the terms, and of the penalties."""
         return self._value_of_terms(last) + self._value_of_penalties()
 
+    def parts(self, objective: float) -> dict[str, float]:
+        """Return the part of each relation, by its last factor, and that of the penalties.
+
+        The first relation has what the others leave: its data would cost another pass.
+        """
+        found = {r.names[-1]: value([r], self.factors, self._images) for r in self.relations[1:]}
+        if any(self.penalties.values()):
+            found["penalties"] = self._value_of_penalties()
+        first = max(objective - sum(found.values()), 0.0)
+        return {self.relations[0].names[-1]: first, **found}
+
     def _value_of_penalties(self) -> float:
         return value_of(self.penalties, self.factors)
 

@@ -36,6 +36,8 @@ class _Always(TypedDict):
 
 class _Settings(_Always, total=False):
     plan: str
+    stopping: str
+    check_every: int
     supervision_loss: str | float
     feature_weight: str | float | None
 
@@ -196,6 +198,9 @@ class Factorization:
         The components over the labels of features: ``feature_labels ~ A.T @ C``.
     feature_weight : float or None
         Weight of the loss of these labels; None without them.
+    objective_parts : dict of str to list of float
+        The parts of each value of `objective`, with their weights: "X", "y", "feature_labels" and
+        "penalties", as far as they are there.  Empty for fits on a cluster and of estimators.
     start_objectives : tuple of float, or None
         Last objective of each start, if there were several.
     receipt : Receipt or None
@@ -212,6 +217,7 @@ class Factorization:
     C: Array | None = None
     feature_weight: float | None = None
     start_objectives: tuple[float, ...] | None = None
+    objective_parts: dict[str, list[float]] = field(default_factory=dict)
     receipt: Receipt | None = field(default=None, repr=False)
 
     def __repr__(self) -> str:
@@ -236,8 +242,8 @@ class TensorFactorization:
         Sizes of the components, the largest first.
     label_components : dict of int to ndarray, shapes (r, number of labels)
         The components over the labels of mode k: ``y[k] ~ factors[k] @ label_components[k]``.
-    objective, n_iter, converged, start_objectives, receipt
-        As in :class:`Factorization`.
+    objective, n_iter, converged, start_objectives, objective_parts, receipt
+        As in :class:`Factorization`; the part of labels of mode k is "y[k]".
     """
 
     factors: list[Array]
@@ -247,6 +253,7 @@ class TensorFactorization:
     n_iter: int = 0
     converged: bool = False
     start_objectives: tuple[float, ...] | None = None
+    objective_parts: dict[str, list[float]] = field(default_factory=dict)
     receipt: Receipt | None = field(default=None, repr=False)
 
     def __iter__(self) -> Iterator[Any]:
