@@ -25,6 +25,7 @@ from common import Array, D, data_file, read_posts, strip, timed
 from over_time import as_dynamic, gensim_lda, save, sklearn_lda
 from records import Options, Question, Record, grouped, mean_of, say, tabulate
 from scipy.optimize import linear_sum_assignment
+from sklearn.decomposition import NMF
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 
 import ssnmf_fast as sf
@@ -136,6 +137,15 @@ def tensorly_parafac(tfidf: Any, counts: Any, seed: int) -> Any:
     return SimpleNamespace(prevalence_=factors[2] * weights * factors[0].sum(axis=0))
 
 
+def sklearn_nmf(tfidf: Any, counts: Any, seed: int) -> Any:
+    """Return the mean of S in slices, for NMF as the thesis uses it."""
+    model = NMF(RANK, init="nndsvd", max_iter=400)
+    S = model.fit_transform(tfidf)
+    fit = SimpleNamespace(components_=model.components_, transform=lambda X: S)
+    over_time = sf.topics_over_time(fit, tfidf, TIMES, measure="loading")
+    return SimpleNamespace(prevalence_=over_time.prevalence)
+
+
 METHODS: dict[str, Fit] = {
     "tied, squared error": dynamic(method="tied"),
     "tied, divergence": dynamic(method="tied", loss=D),
@@ -151,7 +161,8 @@ METHODS: dict[str, Fit] = {
     "tensor, squared error, random start": dynamic(method="tensor", init="random"),
     "tensor, divergence, random start": dynamic(method="tensor", loss=D, init="random"),
     "NMF, squared error": dynamic(method="nmf"),
-    "NMF, squared error, nndsvda start (the thesis')": dynamic(method="nmf", init="nndsvda"),
+    "NMF, squared error, nndsvda start": dynamic(method="nmf", init="nndsvda"),
+    "NMF of scikit-learn, nndsvd start, means of S (the thesis')": sklearn_nmf,
     "NMF, divergence": dynamic(method="nmf", loss=D),
     SKLEARN_LDA: lda(sklearn_lda, max_iter=50),
     GENSIM_LDA: lda(gensim_lda),

@@ -85,6 +85,21 @@ def test_shares_are_parts_of_the_squared_length(model: Any, over_time: Any) -> N
             assert over_time.class_sizes[label][k] == some.sum()
 
 
+def test_prevalence_by_loadings_is_the_mean_of_S(model: Any) -> None:
+    over_time = sf.topics_over_time(model, X, TIMES, by=CLASSES, measure="loading")
+    S, month = model.transform(X), (TIMES - np.datetime64("2001-01")).astype(int)
+    np.testing.assert_allclose(over_time.shares, S / S.sum(axis=1, keepdims=True))
+    for k in range(MONTHS):
+        for found, some in (
+            (over_time.prevalence, month == k),
+            (over_time.by_class["moving"], (month == k) & (CLASSES == "moving")),
+        ):
+            mean = S[some].mean(axis=0)
+            np.testing.assert_allclose(found[k], mean / mean.sum())
+    with pytest.raises(ValueError, match="measure must be one of"):
+        sf.topics_over_time(model, X, TIMES, measure="mean")
+
+
 def test_weights_that_sum_to_one_are_shares() -> None:
     model = LatentDirichletAllocation(2, max_iter=2, random_state=0).fit(X)
     over_time = sf.topics_over_time(model, X, TIMES)

@@ -315,6 +315,7 @@ def topics_over_time(
     feature_names: VectorLike = None,
     by: VectorLike = None,
     n_terms: int = 10,
+    measure: Literal["squared-length", "loading"] = "squared-length",
     unlabeled: Any = "auto",
 ) -> TopicsOverTime:
     """Return the prevalence of the topics of a fitted model over time, and their words.
@@ -335,6 +336,11 @@ def topics_over_time(
         Classes of the documents, for `by_class`; documents without a class are left out.
     n_terms : int
         Number of words per topic and slice.
+    measure : {"squared-length", "loading"}
+        What the shares of topics in a document are shares of: the squared length of its model,
+        ``(s_k |a_k|)^2``, or its loadings s_k.  The prevalence by "loading" is the mean of S over
+        the documents of a slice, as in the heat maps of [1]_ (NMF and LDA); it depends on the
+        scale of the components.
     unlabeled : "auto", None or a label
         Marks documents without a class in `by`, as in :class:`SSNMFClassifier`.
 
@@ -344,13 +350,17 @@ def topics_over_time(
 
     Notes
     -----
-    The share of a topic in a document is its squared length, ``(s_k |a_k|)^2``, divided by the sum
-    over topics.  Weights that sum to 1, such as LatentDirichletAllocation's, are used as shares.
+    Weights that sum to 1, such as LatentDirichletAllocation's, are used as shares.
 
     The words of a slice are the topics after one multiplicative update on its documents, for the
     I-divergence and fixed shares.  They are smoothed: other slices have weights that fall by a
     factor of 0.8 per step, and the mean slice is added.  Words that increase have the largest
     ``h log(h / g)`` for frequencies h in the slice and g in all slices.
+
+    References
+    ----------
+    .. [1] L. Kassab, "Iterative matrix completion and topic modeling using matrix and tensor
+       factorizations", PhD thesis, 2021, 4.2.2.
 
     Examples
     --------
@@ -379,27 +389,29 @@ def topics_over_time(
     for name, one in (("times", read.values), ("by", None if members is None else members.labeled)):
         if one is not None and len(one) != n:
             raise ValueError(f"{name} has {len(one)} entries and X has {n} documents; give {n}.")
+    check_option(measure, "measure", ("squared-length", "loading"))
     own = isinstance(model, FactorizationBase)
     S = model._represent(model._checked(X), None) if own else model.transform(X)
     count = min(check_integer(n_terms, "n_terms", 1), m)
     names = names_of(feature_names, m, model)
     cuts = cut(read.values, freq, least=1)
-    shares, A = np.asarray(S, dtype=np.float64), np.asarray(components, dtype=np.float64)
-    if not np.allclose(shares.sum(axis=1), 1, atol=1e-5):
-        shares = shares_of(shares, A)
+    weights, A = np.asarray(S, dtype=np.float64), np.asarray(components, dtype=np.float64)
+    shares = divide_by_sums(weights)
+    if measure != "loading" and not np.allclose(weights.sum(axis=1), 1, atol=1e-5):
+        weights = shares = shares_of(weights, A)
     by_class, class_sizes = {}, {}
     if members is not None:
         known = members.matrix(np.float64) == 1
         for k, label in enumerate(members.classes.tolist()):
             some = known[:, [k]].nonzero()[0]
             of_class = Slices(cuts.starts, cuts.of[some])
-            by_class[label] = mean_shares(shares[some], of_class)
+            by_class[label] = mean_shares(weights[some], of_class)
             class_sizes[label] = of_class.sizes
     documents = clean if sp.issparse(clean) else sp.csr_array(np.nan_to_num(clean))
     named = model._topic_names() if own and hasattr(model, "topic_names_") else []
     typicality = shares * np.asarray(unit_rows(documents) @ unit_rows(A).T)
     words = _words(documents, shares, A, cuts, count)
-    of_documents = mean_shares(shares, cuts), shares, cuts.of, by_class, class_sizes
+    of_documents = mean_shares(weights, cuts), shares, cuts.of, by_class, class_sizes
     parts: Any = *of_documents, A, names, named, freq, typicality, *words
     return TopicsOverTime(cuts.starts, cuts.sizes, *parts)
 
