@@ -93,23 +93,36 @@ def _inner_steps(
 
 
 def algorithm_2(
-    M: Array, observed: Array, rank: int, q: float, c: float, k_s: int, k_l: int
+    M: Array,
+    observed: Array,
+    rank: int | None,
+    q: float,
+    k_s: int,
+    k_l: int,
+    c: Any = lambda k: 1e-3,
+    gamma: Any = lambda k, singular: 0.5**k,
+    eps: Any = lambda k, sizes: 0.9**k,
+    step_size: Any = None,
 ) -> Iterator[Array]:
-    """Yield the iterates of Algorithm 2 as it is printed, with gamma^k = 2^-k, eps^k = 0.9^k."""
+    """Yield the iterates of Algorithm 2 as it is printed, with the rank of 2.3.3 if it is None."""
+    n, m = M.shape
+    largest = int(np.ceil(min(n, m) * (1 - np.sqrt(1 - observed.mean()))))
     M = np.where(observed, M, 0.0)
     X, w = M.copy(), np.ones(M.shape)
     k = 0
     while True:
         k += 1
         for _ in range(k_s):
-            X = np.where(observed, M, X - c * (w * X))
+            X = np.where(observed, M, X - c(k) * (w * X))
         _, singular, Vt = np.linalg.svd(X)
+        used = min(largest, int((singular > 1e-2 * singular[0]).sum())) if rank is None else rank
         squares = np.zeros(M.shape[1])
         squares[: len(singular)] = singular**2
-        squares[rank:] = 0.0
-        gamma = 0.5**k
-        W = (Vt.T * (squares + gamma) ** (0.5 - 1)) @ Vt
+        squares[used:] = 0.0
+        g = gamma(k, singular)
+        s = g**0.5 if step_size is None else step_size(k)
+        W = (Vt.T * (squares + g) ** (0.5 - 1)) @ Vt
         for _ in range(k_l):
-            X = np.where(observed, M, X - gamma**0.5 * (X @ W))
-        w = (X**2 + 0.9**k) ** (q / 2 - 1)
+            X = np.where(observed, M, X - s * (X @ W))
+        w = (X**2 + eps(k, np.sort(np.abs(X[~observed]))[::-1])) ** (q / 2 - 1)
         yield X

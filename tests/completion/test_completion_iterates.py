@@ -7,7 +7,7 @@ from completion_problems import observations, structured
 from helpers.each import each
 
 import ssnmf_fast as sf
-from ssnmf_fast.completion import StructuredSIRLS, _irls
+from ssnmf_fast.completion import IRLS, SIRLS, StructuredIRLS, StructuredSIRLS, _irls
 
 RANK = 4
 WHOLE = 1000  # sketch all columns: the SVD is exact
@@ -24,14 +24,13 @@ def schedules(data, p, q):
 @each("shape", [(30, 30), (36, 24), (24, 36)])
 @each("p", [0.0, 0.5, 1.0])
 @each("q", [0.0, 0.5, 1.0])
-def test_matrix_free_is_dense(shape, p, q, monkeypatch):
-    monkeypatch.setattr(_irls, "_OVERSAMPLING", WHOLE)
+def test_matrix_free_is_dense(shape, p, q):
     _, holes = structured(*shape, RANK, 0.3, 0.7)
     data = observations(holes)
     observed = ~np.isnan(holes)
     scaled = np.where(observed, holes, 0) / data.scale
     for schedule in schedules(data, p, q):
-        state = _irls.Iteration(data, RANK, None, np.random.default_rng(0))
+        state = _irls.Iteration(data, RANK, None, np.random.default_rng(0), oversampling=WHOLE)
         dense = dense_completion.iterates(scaled, observed, schedule, RANK)
         for iteration in range(1, 21):
             state.reweight(schedule, iteration)
@@ -42,15 +41,14 @@ def test_matrix_free_is_dense(shape, p, q, monkeypatch):
 
 @pytest.mark.parametrize("shape", [(30, 30), (36, 24), (24, 36)])
 @pytest.mark.parametrize("alpha", [0.0, 1.0])
-def test_structured_irls_is_dense(shape, alpha, monkeypatch):
-    monkeypatch.setattr(_irls, "_OVERSAMPLING", WHOLE)
+def test_structured_irls_is_dense(shape, alpha):
     _, holes = structured(*shape, RANK, 0.3, 0.7)
     data = observations(holes)
     observed = ~np.isnan(holes)
     scaled = np.where(observed, holes, 0) / data.scale
     schedule = _irls.sirls(data, RANK, p=0.5, q=0.5, sparsity=alpha, exact=True)
     generator = np.random.default_rng(0)
-    state = _irls.Iteration(data, RANK, None, generator, dense=True)
+    state = _irls.Iteration(data, RANK, None, generator, dense=True, oversampling=WHOLE)
     for iteration, expected in zip(
         range(1, 21),
         dense_completion.iterates(scaled, observed, schedule, RANK, alpha),
@@ -101,7 +99,7 @@ def test_algorithm_2_as_printed(shape, q, steps):
     holes /= np.linalg.norm(np.where(observed, holes, 0), 2)
     k_s, k_l = steps
     method = StructuredSIRLS(q=q, sparsity=1e-3, step="explicit", k_s=k_s, k_l=k_l)
-    printed = dense_completion.algorithm_2(holes, observed, RANK, q, 1e-3, k_s, k_l)
+    printed = dense_completion.algorithm_2(holes, observed, RANK, q, k_s, k_l)
     for iteration in range(1, 26):
         expected = next(printed)
         if iteration in {1, 2, 5, 25}:
@@ -109,6 +107,44 @@ def test_algorithm_2_as_printed(shape, q, steps):
                 holes, n_components=RANK, method=method, max_iter=iteration, tol=1e-300
             ).to_dense(keep_observed=True)
             assert np.linalg.norm(found - expected) < 1e-12 * np.linalg.norm(expected)
+
+
+PROPOSED = {  # of 2.4.1, and steps that are no constants
+    "gamma": {"gamma": lambda k, s: min(0.5**k, s[RANK] ** 2 + 1e-12)},
+    "eps": {"eps": lambda k, z: min(0.9**k, z[200])},
+    "steps": {"sparsity": lambda k: 1e-2 / k, "step_size": lambda k: 0.4 * 0.5 ** (k / 2)},
+}
+
+
+@each("name", PROPOSED)
+@each("rank", [RANK, None])
+def test_algorithm_2_with_schedules_of_the_iterate_and_unknown_rank(name, rank):
+    _, holes = structured(36, 30, RANK, 0.4, 0.8)
+    observed, given = ~np.isnan(holes), PROPOSED[name]
+    holes /= np.linalg.norm(np.where(observed, holes, 0), 2)
+    of_print = {one if one != "sparsity" else "c": rule for one, rule in given.items()}
+    printed = dense_completion.algorithm_2(holes, observed, rank, 1.0, 1, 10, **of_print)
+    method = StructuredSIRLS(**{"sparsity": 1e-3, **given}, step="explicit")
+    for iteration in range(1, 26):
+        expected = next(printed)
+        if iteration in {1, 2, 5, 25}:
+            fit = sf.complete(holes, n_components=rank, method=method, max_iter=iteration, tol=0)
+            found = fit.to_dense(keep_observed=True) if fit.iterate is None else fit.iterate
+            assert (fit.iterate is None) == (name != "steps")
+            assert np.linalg.norm(found - expected) < 1e-11 * np.linalg.norm(expected)
+
+
+def test_a_sketch_as_wide_as_the_matrix_is_exact():
+    _, holes = structured(30, 24, RANK, 0.3, 0.7)
+    settings = {"n_components": RANK, "max_iter": 8, "tol": 0, "clip": False}
+    for kind in (SIRLS, IRLS, StructuredSIRLS, StructuredIRLS):
+        first, second = (
+            sf.complete(holes, method=kind(oversampling=24), random_state=seed, **settings)
+            for seed in (0, 1)
+        )
+        np.testing.assert_allclose(first.to_dense(), second.to_dense(), rtol=1e-9, atol=1e-12)
+        narrow = sf.complete(holes, method=kind(), random_state=0, **settings)
+        assert not np.allclose(narrow.to_dense(), first.to_dense(), rtol=1e-9, atol=1e-12)
 
 
 def test_schedules_are_numbers_or_functions():
@@ -151,6 +187,9 @@ def test_printed_steps_diverge_for_q_0():
         ({"gamma": 1.5}, "gamma must be at most 1"),
         ({"eps": -1}, "eps must"),
         ({"gamma": lambda k: -1.0}, r"gamma\(1\) must return a positive number; got -1.0"),
+        ({"gamma": lambda k, s: 1.0}, 'gamma as a function of the iterate needs step="explicit"'),
+        ({"step_size": 0.5}, 'step_size needs step="explicit"'),
+        ({"oversampling": -1}, "oversampling must be at least 0"),
         ({"eps": lambda k: None}, r"eps\(1\) must return a positive number; got None"),
     ],
 )

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -14,19 +13,16 @@ from .._backend.dispatch import kernels, padded
 from .._common.arrays import Array
 from .._data.arrays import entry_rows
 from .._linalg import leading_triplets, sketch
+from ._printed import LARGE, NEGLIGIBLE, Rule, damping, value_of
 from ._problem import IDENTITY, CompletionProblem, Iterate, Observations, Pair, Shrink
 from ._result import CompletionState
 
-_OVERSAMPLING = 5
+OVERSAMPLING = 5
 _FIRST_POWER_STEPS, _POWER_STEPS = 3, 1
-_NEGLIGIBLE = 1e-12  # relative size of singular values that are dropped
 _EPS_DECAY, _LEAST_EPS = 0.9, 1e-30
 _UNIFORM_ERROR = 1e-9  # relative error of replacing the map of the entries by a factor
 _INNER_TOL = 1e-4
 _CHECK_EVERY = 20
-_TINY = 1e-300
-
-Rule = Callable[[int], float]
 
 
 @dataclass(frozen=True)
@@ -47,30 +43,27 @@ class Schedule:
     inner_steps: int = 1  # k_l
     inner_tol: float = _INNER_TOL
     exact: bool = False  # exact solutions of rows instead of gradient steps
-    explicit: bool = False  # gradient steps towards sparsity, on an n x m array
+    oversampling: int = OVERSAMPLING
     max_iter: int = 1000
     check_every: int = _CHECK_EVERY
-    rules: Mapping[str, Rule] = field(default_factory=dict)  # of "gamma" and "eps"
+    rules: Mapping[str, Rule] = field(default_factory=dict)  # of "gamma", "eps" and "sparsity"
 
     def gamma_at(self, iteration: int) -> float:
         if "gamma" in self.rules:
-            return max(self._by_rule("gamma", iteration), self.gamma_floor)
+            return max(value_of(self.rules["gamma"], "gamma", iteration), self.gamma_floor)
         return max(self.gamma * self.gamma_decay ** (iteration - 1), self.gamma_floor)
 
     def eps_at(self, iteration: int) -> float:
         """Return eps in the weights of an iteration, which follows from the previous one."""
         if "eps" in self.rules and iteration > 1:
-            return max(self._by_rule("eps", iteration - 1), self.eps_floor)
+            return max(value_of(self.rules["eps"], "eps", iteration - 1), self.eps_floor)
         return max(self.eps_decay ** (iteration - 1), self.eps_floor)
 
-    def _by_rule(self, name: str, iteration: int) -> float:
-        value = self.rules[name](iteration)
-        if not isinstance(value, Real) or not 0 < value < np.inf:
-            raise ValueError(f"{name}({iteration}) must return a positive number; got {value!r}.")
-        return float(value)
-
     def step_at(self, iteration: int) -> float:
-        return self.sparsity * self.sparsity_decay ** (iteration - 1)
+        c = self.sparsity
+        if "sparsity" in self.rules:
+            c = value_of(self.rules["sparsity"], "sparsity", iteration)
+        return c * self.sparsity_decay ** (iteration - 1)
 
     def map_at(self, iteration: int, largest: float) -> tuple[float, Shrink]:
         """Return the step towards sparsity as (scale, map), for entries up to `largest`."""
@@ -92,29 +85,19 @@ def sirls(
 
 def structured(
     gamma_min: float | None = None,
-    step: str = "proximal",
     k_s: int = 1,
     k_l: int = 10,
     gamma: float | Rule = 0.5,
     eps: float | Rule = _EPS_DECAY,
+    sparsity: float | Rule = 0.0,
     **others: Any,
 ) -> Schedule:
-    """Structured sIRLS with the parameters of the authors' code, or Algorithm 2 of the thesis."""
-    regularizers = {"gamma": gamma, "eps": eps}
-    rules = {name: rule for name, rule in regularizers.items() if callable(rule)}
-    ratio, eps_ratio = (1.0 if callable(value) else value for value in regularizers.values())
+    """Structured sIRLS with the parameters of the authors' code."""
+    given = {"gamma": gamma, "eps": eps, "sparsity": sparsity}
+    rules = {name: rule for name, rule in given.items() if callable(rule)}
+    ratio, eps_ratio, c = (1.0 if callable(value) else value for value in given.values())
     others |= {"sparse_steps": k_s, "inner_steps": k_l, "eps_decay": eps_ratio, "rules": rules}
-    if step == "proximal":
-        return Schedule(1.0, ratio, gamma_min or 1e-17, **others)
-    others |= {"explicit": True, "inner_tol": 0.0, "check_every": 1, "eps_floor": _TINY}
-    return Schedule(ratio, ratio, gamma_min or _TINY, **others)
-
-
-def damping(singular: np.ndarray, gamma: float, p: float) -> np.ndarray:
-    """1 - (gamma / (sigma^2 + gamma))^(1 - p/2), without cancellation."""
-    s = np.asarray(singular, dtype=np.float64)
-    with np.errstate(over="ignore"):  # of a tiny gamma
-        return -np.expm1(-(1 - p / 2) * np.log1p(s * s / gamma))
+    return Schedule(1.0, ratio, gamma_min or 1e-17, sparsity=c, **others)
 
 
 def ridge(singular: np.ndarray, gamma: float, p: float) -> np.ndarray:
@@ -138,12 +121,13 @@ class Iteration:
         rng: np.random.Generator,
         *,
         dense: bool = False,
+        oversampling: int = OVERSAMPLING,
     ) -> None:
         n, m = observations.shape
         self.observations = observations
         self._estimated, self._dense = rank is None, dense
         self.rank = min(observations.largest_rank() if rank is None else rank, n, m)
-        self._columns = min(self.rank + _OVERSAMPLING, n, m)
+        self._columns = min(self.rank + oversampling, n, m)
         self._space = sketch(m, self._columns, observations.dtype, rng)
         self._power_steps = _FIRST_POWER_STEPS
         F, G = start if start is not None else (np.zeros((n, 1)), np.zeros((m, 1)))
@@ -169,14 +153,11 @@ class Iteration:
                 *observations.csr, self.G, weights, sparsity, eps, q, self.X, self.F, n_threads
             )
             return
-        if schedule.explicit:
-            product, G = self._leading(self._explicit(schedule, iteration))
-        else:
-            scale, shrink = schedule.map_at(iteration, self._largest)
-            residuals = observations.residuals(self.F, self.G, scale, shrink)
-            sparse = ops.SparseOperator(observations.pattern, residuals, n_threads)
-            mapped = None if shrink == IDENTITY else shrink
-            product, G = self._leading(ops.SparsePlusLowRank(sparse, self.F, self.G, scale, mapped))
+        scale, shrink = schedule.map_at(iteration, self._largest)
+        residuals = observations.residuals(self.F, self.G, scale, shrink)
+        sparse = ops.SparseOperator(observations.pattern, residuals, n_threads)
+        mapped = None if shrink == IDENTITY else shrink
+        product, G = self._leading(ops.SparsePlusLowRank(sparse, self.F, self.G, scale, mapped))
         if schedule.exact:
             F = observations.exact_rows(G, ridge(self.singular, gamma, schedule.p))
         else:
@@ -186,30 +167,14 @@ class Iteration:
         rows, columns = (np.einsum("ik,ik->i", factor, factor).max() for factor in (F, G))
         self._largest = float(np.sqrt(rows * columns))
 
-    def _explicit(self, schedule: Schedule, iteration: int) -> Array:
-        """Return the iterate, (n, m), after the gradient steps of the missing entries."""
-        z = np.asarray(self.F @ self.G.T, dtype=np.float64)
-        weights = (z * z + schedule.eps_at(iteration)) ** (schedule.q / 2 - 1)
-        with np.errstate(over="ignore", invalid="ignore"):  # `svd` raises an error if it diverges
-            for _ in range(schedule.sparse_steps):
-                z -= schedule.step_at(iteration) * (weights * z)
-        np.maximum(z, schedule.floor, out=z)
-        indptr, indices, values = self.observations.csr
-        z[entry_rows(indptr), indices] = values
-        return z.astype(self.observations.dtype, copy=False)
-
-    def _leading(self, X: ops.Operator | Array) -> Pair:
+    def _leading(self, X: ops.Operator) -> Pair:
         """Return X G and the leading right singular vectors G of X; set the singular values."""
-        if isinstance(X, np.ndarray):
-            U, singular, rows = ops.svd(X)
-            V = rows.T
-        else:
-            # The space of the last iterate is a good start.
-            U, singular, V = leading_triplets(X, self._space, self._columns, self._power_steps)
-            self._space, self._power_steps = V, _POWER_STEPS
-        count = max(1, min(self.rank, int((singular > _NEGLIGIBLE * singular[0]).sum())))
+        # The space of the last iterate is a good start.
+        U, singular, V = leading_triplets(X, self._space, self._columns, self._power_steps)
+        self._space, self._power_steps = V, _POWER_STEPS
+        count = max(1, min(self.rank, int((singular > NEGLIGIBLE * singular[0]).sum())))
         if self._estimated:
-            above = int((singular[: self.rank] > 1e-2 * singular[0]).sum())
+            above = int((singular[: self.rank] > LARGE * singular[0]).sum())
             self.rank = max(1, min(self.rank, above))
         self.singular = singular[:count].astype(np.float64)
         return padded(U[:, :count] * singular[:count], U.dtype), padded(V[:, :count], V.dtype)

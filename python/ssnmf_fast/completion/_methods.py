@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import KW_ONLY, asdict, dataclass, replace
 from typing import ClassVar, Literal, get_args
 
 import numpy as np
@@ -18,9 +18,10 @@ from .._common.docstrings import complete
 from .._data.arrays import entry_rows
 from .._data.border import check_option
 from .._linalg import square, svd
-from ._irls import Iteration, estimated_rank, iterations, sirls, structured
+from ._irls import OVERSAMPLING, Iteration, estimated_rank, iterations, sirls, structured
 from ._matrix_irls import MatrixIRLS
 from ._noisy import noisy_iterates
+from ._printed import printed_iterates, takes_iterate
 from ._problem import CompletionProblem, Iterate, Method
 from ._result import CompletionState
 
@@ -117,30 +118,37 @@ class _Reweighted(Method):
     sparsity : float
         Weight alpha of the sparsity (Algorithm 1), or the step c (Algorithm 2), at least 0, for
         data of spectral norm 1; 0 turns it off.
+    oversampling : int
+        Columns of the randomized SVD beyond the rank, at least 0; min(n, m) columns are exact.
     """
 
     p: float = 1.0
+    _: KW_ONLY
+    oversampling: int = OVERSAMPLING
 
+    counts: ClassVar = {"oversampling": 0}
     exact: ClassVar[bool] = False  # whether rows are solved exactly
     fast: ClassVar[bool] = False  # whether the schedule is that of Algorithm 2
 
     def __init_subclass__(cls) -> None:
         if cls.__doc__:
-            names = "p", *cls.__annotations__
+            names = "p", *cls.__annotations__, "oversampling"
             cls.__doc__ = complete(cls.__doc__, [_Reweighted.__doc__], names)
 
     def _iterates(self, problem: CompletionProblem) -> Iterator[Iterate]:
         if problem.gamma_min is not None and self.by_levels:
-            return noisy_iterates(problem, self.p, self.exact)
+            return noisy_iterates(problem, **asdict(self), exact=self.exact)
         observations, rank = problem.observations, problem.rank
         parameters = asdict(self) | {"gamma_min": problem.gamma_min, "floor": problem.floor}
         parameters["eps_floor"] = max((1e-3 * observations.root_mean_square) ** 2, 1e-30)
         largest = observations.largest_rank()
         if self.fast:
+            for name in ("step", "step_size"):
+                del parameters[name]
             schedule = structured(**parameters)
         else:
             schedule = sirls(observations, rank or largest, **parameters, exact=self.exact)
-        if self.fast and not schedule.explicit and rank is None:
+        if self.fast and rank is None:
             # The schedule of this method falls too fast for an estimate of the rank.
             slow = replace(sirls(observations, largest), max_iter=_SLOW_ITERATIONS)
             rank = estimated_rank(problem, slow)
@@ -151,7 +159,8 @@ class _Reweighted(Method):
             left = square(observations.residuals(F, G))
             gamma = float(np.clip(left, schedule.gamma_floor, schedule.gamma))
             schedule = replace(schedule, gamma=gamma)
-        state = Iteration(observations, rank, problem.start, problem.rng, dense=self.dense)
+        given = observations, rank, problem.start, problem.rng
+        state = Iteration(*given, dense=self.dense, oversampling=self.oversampling)
         return iterations(state, schedule, 1e-5 if problem.tol is None else problem.tol)
 
 
@@ -189,28 +198,54 @@ class StructuredSIRLS(_Reweighted):
         Factor of c in every iteration, 0 to 1; 1 in the thesis.
     step : {"proximal", "explicit"}
         "explicit" is Algorithm 2 as printed, for small data: on n x m arrays, with exact singular
-        vectors, and compared with `tol` in every iteration.  With the printed schedules and q = 0
-        it diverges; with q = 0.5 missing entries stay bounded; with q = 1 it converges.
+        vectors, and compared with `tol` in every iteration; an unknown rank is estimated in every
+        iteration (2.3.3).  With the printed schedules and q = 0 it diverges; with q = 0.5 missing
+        entries stay bounded; with q = 1 it converges.
     k_s, k_l : int
         Steps towards sparsity and towards low rank in an iteration, at least 1.  "proximal" takes a
         single step of size k_s c towards sparsity, and may end the other steps early.
     gamma, eps : float or callable
         The regularizers.  A number, 0 to 1, is the ratio of a geometric sequence: gamma^k = 0.5^k
         and eps^k = 0.9^k as printed; "proximal" begins with gamma^1 = 1, as the program does.  A
-        function is called with k = 1, 2, ... and must return a positive number.
+        function is called with k = 1, 2, ... and must return a positive number; `sparsity` may be
+        one too.  With "explicit", gamma may be a function of k and the singular values of X^k, and
+        eps one of k and the sizes of the missing entries of X^(k+1), the largest first (2.4.1).
+    step_size : float, callable or None
+        The step s^k towards low rank of "explicit", also as a function of k; None is
+        (gamma^k)^(1 - p/2).  With other steps the iterate has no low rank: it is the attribute
+        `iterate` of the result.
     """
 
     q: float = 1.0
-    sparsity: float = 1e-6
+    sparsity: float | Callable[[int], float] = 1e-6
     sparsity_decay: float = 1.0
     step: Literal["proximal", "explicit"] = "proximal"
     k_s: int = 1
     k_l: int = 10
-    gamma: float | Callable[[int], float] = 0.5
-    eps: float | Callable[[int], float] = 0.9
+    gamma: float | Callable[..., float] = 0.5
+    eps: float | Callable[..., float] = 0.9
+    step_size: float | Callable[[int], float] | None = None
 
     fast: ClassVar[bool] = True
     options: ClassVar = {"step": ("proximal", "explicit")}
+    counts: ClassVar = {"k_s": 1, "k_l": 1, "oversampling": 0}
+    schedules: ClassVar = ("sparsity", "gamma", "eps", "step_size")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        beyond = [name for name in ("gamma", "eps") if takes_iterate(getattr(self, name))]
+        if self.step != "explicit" and (beyond or self.step_size is not None):
+            name = beyond[0] if beyond else "step_size"
+            of_iterate = " as a function of the iterate" if beyond else ""
+            raise ValueError(f'{name}{of_iterate} needs step="explicit", whose iterate is stored.')
+
+    def _iterates(self, problem: CompletionProblem) -> Iterator[Iterate]:
+        if self.step == "proximal":
+            return super()._iterates(problem)
+        parameters = asdict(self)
+        for name in ("step", "oversampling"):
+            del parameters[name]
+        return printed_iterates(problem, **parameters)
 
 
 @dataclass(frozen=True)

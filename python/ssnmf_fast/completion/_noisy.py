@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -112,7 +112,7 @@ class _NoisyFit:
         if self._biases is not None:
             entries = with_values(entries, self._biases.refit(0.0).astype(entries.dtype))
         observations = Observations.of(entries, problem.fill_value, problem.n_threads)
-        self.state = Iteration(observations, rank, start, rng)
+        self.state = Iteration(observations, rank, start, rng, oversampling=schedule.oversampling)
         if start is not None:
             self._refit_biases()
 
@@ -267,8 +267,8 @@ def _validated(
     return best if gain.sum() > _SURE * square(gain) ** 0.5 else MEANS_ONLY
 
 
-def noisy_iterates(problem: CompletionProblem, p: float, exact: bool) -> Iterator[Iterate]:
-    schedule = Schedule(FIRST_GAMMA, 1.0, 0.0, p=p, inner_steps=10, exact=exact)
+def noisy_iterates(problem: CompletionProblem, **parameters: Any) -> Iterator[Iterate]:
+    schedule = Schedule(FIRST_GAMMA, 1.0, 0.0, inner_steps=10, **parameters)
     rank, gamma = problem.rank, problem.gamma_min
     if problem.entries.nnz == 1:  # nothing can be held out
         rank = rank or 1

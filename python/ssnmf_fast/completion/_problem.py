@@ -198,16 +198,18 @@ class Method(ABC):
     nonnegative: ClassVar[bool] = False  # the default if no observed entry is negative
     dense: ClassVar[bool] = False  # whether its iterate is an n x m array
     options: ClassVar[dict[str, Sequence[str]]] = {}  # values of text parameters
+    counts: ClassVar[dict[str, int]] = {}  # smallest values of integers
+    schedules: ClassVar[Sequence[str]] = ()  # parameters that may be functions
 
     def __post_init__(self) -> None:
         for parameter in fields(self):  # type: ignore[arg-type]
             name, value = parameter.name, getattr(self, parameter.name)
             if name in self.options:
                 check_option(value, name, self.options[name])
-            elif name in ("k_s", "k_l"):
-                object.__setattr__(self, name, check_integer(value, name, 1))
-            elif not (name in ("gamma", "eps") and callable(value)):
-                most = None if name == "sparsity" else 1
+            elif name in self.counts:
+                object.__setattr__(self, name, check_integer(value, name, self.counts[name]))
+            elif not (name in self.schedules and (value is None or callable(value))):
+                most = None if name in ("sparsity", "step_size") else 1
                 object.__setattr__(self, name, check_real(value, name, maximum=most))
 
     @abstractmethod
