@@ -34,7 +34,7 @@ from ..completion._result import Completion
 from ..plotting import singular_values
 from ..report import Picture, Summary
 from ._options import UsageError, refuse, warn
-from ._outputs import MODEL_NAME, default_out, new_files, refuse_replacing, results_folder
+from ._outputs import MODEL_NAME, default_out, new_files, open_results, refuse_replacing
 from ._read import MATRIX_HINT, Source, delimiter_hint, find_source, load_matrix, read_parts
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def _complete_ratings(source: Source, options: Namespace) -> dict[str, Any]:
         raise UsageError(f"--out {options.out}: expected a folder; {source} is a table of ratings")
     begin, top = time.perf_counter(), options.top or 10
     names, users, items, matrix, empty, merged = _read_ratings(source, options)
-    task = _Task(matrix, source, options, noisy=not options.exact)
+    task = _CompletionTask(matrix, source, options, noisy=not options.exact)
     about = {
         _BEST: f"the {top} highest predictions for every user, among unrated items",
         _PREDICTIONS: f"the {len(empty)} empty ratings of the table",
@@ -73,7 +73,7 @@ def _complete_ratings(source: Source, options: Namespace) -> dict[str, Any]:
         _ITEMS: "position of every item in the model",
         _PICTURE: "how fast the singular values of the model fall",
     }
-    with results_folder(options, "complete", about, [source.path]) as out:
+    with open_results(options, "complete", about, [source.path]) as out:
         n, m = matrix.shape
         print("Completion of ratings\n")
         print(f"  data      {source}: {matrix.nnz} ratings of {m} items by {n} users")
@@ -163,7 +163,7 @@ def _complete_matrix(source: Source, options: Namespace) -> dict[str, Any]:
     if large and ending != ".npz":
         size = f"{n} x {m} entries are too many to write"
         raise UsageError(f"{size}; give --out the ending .npz to write its factors")
-    task = _Task(entries, source, options, noisy=options.noisy)
+    task = _CompletionTask(entries, source, options, noisy=options.noisy)
     written = f"The completed matrix is in {out}; observed entries are unchanged"
     with new_files(out.parent) as files:
         print("Completion of a matrix\n")
@@ -197,7 +197,7 @@ def _highest(
     return items, np.clip(values + completion.offset, completion.lower, completion.upper)
 
 
-class _Task:
+class _CompletionTask:
     """Observed entries (with sorted rows), their source, and how to complete them."""
 
     def __init__(

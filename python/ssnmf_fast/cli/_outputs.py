@@ -25,7 +25,7 @@ from .._common.text import shorten, sort_naturally
 from .._config import show_config
 from ..report import Summary, png, read
 from ._labels import SAMPLE
-from ._models import Fitted, Ids
+from ._models import FittedModel, Ids
 from ._options import KINDS, STANDARD, UsageError, for_json, warn
 
 MODEL_NAME, METRICS_NAME, PAGE_NAME = "model.npz", "metrics.json", "report.html"
@@ -44,7 +44,7 @@ Rows = Iterable[Sequence[Any]]
 Inputs = Iterable[str | Path | None]
 
 
-class Results:
+class ResultsFolder:
     """A folder of results; `about` describes its possible files, in the order of printing."""
 
     def __init__(
@@ -107,9 +107,9 @@ class Results:
 
 
 @contextmanager
-def results_folder(
+def open_results(
     options: Namespace, command: str, about: Mapping[str, str], inputs: Inputs, ending: str = _OURS
-) -> Iterator[Results]:
+) -> Iterator[ResultsFolder]:
     """Make a folder for results, which replace those of an earlier run, and nothing else."""
     if options.out == STANDARD:
         raise UsageError("--out -: the results are several files; --out needs a folder")
@@ -129,7 +129,7 @@ def results_folder(
         known = f"a new or empty one, or one with results of {command}"
         raise UsageError(f"--out: the folder {folder} has {wrong}; name {known}")
     with new_files(folder) as files:
-        yield Results(folder, command, about, files, options.safe_csv)
+        yield ResultsFolder(folder, command, about, files, options.safe_csv)
 
 
 def read_summary(folder: Path) -> tuple[str, set[str]]:
@@ -209,7 +209,7 @@ def new_files(folder: Path) -> Iterator[Replacement]:
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
-class Output:
+class TableOutput:
     """Place and format of a table, from --out, --out-format and --safe-csv."""
 
     def __init__(self, options: Namespace) -> None:
@@ -276,62 +276,62 @@ def make_table(ids: Ids | None, columns: Columns) -> tuple[list[str], Rows]:
 
 
 def make_predictions(
-    fitted: Fitted, *, new: bool = False, explain: bool = False
+    fit: FittedModel, *, new: bool = False, explain: bool = False
 ) -> tuple[list[str], Rows]:
     """Return a table of the labels of every sample, and the predictions of a model."""
-    texts, labels, columns = fitted.texts, fitted.labels, Columns()
+    texts, labels, columns = fit.texts, fit.labels, Columns()
     if texts is not None:
         columns.append(("text", [*map(shorten, texts)]))
-    predictions = fitted.predictions if fitted.predicts else []
+    predictions = fit.predictions if fit.predicts else []
     if labels is not None:
-        given = labels.text(fitted.separator)
+        given = labels.text(fit.separator)
         if predictions:
-            sources = np.where(fitted.coded, "predicted", np.where(fitted.known, "given", ""))
-            sources = np.where(fitted.held_out, "held out", sources).tolist()
+            sources = np.where(fit.coded, "predicted", np.where(fit.known, "given", ""))
+            sources = np.where(fit.held_out, "held out", sources).tolist()
             codes = [one or other for one, other in zip(given, predictions, strict=True)]
             columns += [("code", codes), ("source", sources)]
         columns.append(("label", given))
-    if fitted.predicts:
-        certainty = fitted.certainty.round(_PROBABILITY_DIGITS).astype(object)
-        second, checks = fitted.name_second(), np.full(len(certainty), "", dtype=object)
-        certainty[~fitted.coded] = second[~fitted.coded] = None
-        checks[fitted.to_check] = "check by hand"
+    if fit.predicts:
+        certainty = fit.certainty.round(_PROBABILITY_DIGITS).astype(object)
+        second, checks = fit.name_second(), np.full(len(certainty), "", dtype=object)
+        certainty[~fit.coded] = second[~fit.coded] = None
+        checks[fit.to_check] = "check by hand"
         columns += [("prediction", predictions), ("probability", certainty), ("second", second)]
-        if fitted.target is not None or fitted.least is not None:
+        if fit.target is not None or fit.least is not None:
             columns.append(("check", checks))
-    if any(fitted.reasons):
-        columns.append(("reason", fitted.reasons))
-    columns += list_probabilities(fitted) if new and fitted.predicts else []
+    if any(fit.reasons):
+        columns.append(("reason", fit.reasons))
+    columns += list_probabilities(fit) if new and fit.predicts else []
     if explain:
-        explanation = fitted.model.explain(fitted.X)
-        if fitted.terms is not None:
-            explanation = replace(explanation, feature_names=fitted.terms)
+        explanation = fit.model.explain(fit.X)
+        if fit.terms is not None:
+            explanation = replace(explanation, feature_names=fit.terms)
         leading = explanation.leading_terms()
         if not any(leading):
             why = "the model predicts from topics alone, or the samples have none of its terms"
             warn(f"no term supports a prediction: {why}")
         columns.append(("terms", [", ".join(terms) for terms in leading]))
-    if hasattr(fitted.model, "topic_names_"):
+    if hasattr(fit.model, "topic_names_"):
         # Free topics explain what no label describes, and do not show which label fits.
-        named = [str(name) for name in fitted.model.topic_names_]
-        topics, weights = _find_largest(fitted.amounts[:, : len(named)], named)
-        names = [f"weight {name}" for name in fitted.model.get_feature_names_out()]
+        named = [str(name) for name in fit.model.topic_names_]
+        topics, weights = _find_largest(fit.amounts[:, : len(named)], named)
+        names = [f"weight {name}" for name in fit.model.get_feature_names_out()]
         columns += [("topic", topics), ("weight", weights)]
-        columns += zip(names, _drop_tiny(fitted.amounts).T.tolist(), strict=True)
-    elif not fitted.predicts:
-        topics, shares = _find_largest(fitted.shares, range(fitted.shares.shape[1]))
+        columns += zip(names, _drop_tiny(fit.amounts).T.tolist(), strict=True)
+    elif not fit.predicts:
+        topics, shares = _find_largest(fit.shares, range(fit.shares.shape[1]))
         columns += [("topic", topics), ("share", shares)]
         if new:
-            weights = _drop_tiny(fitted.representation).T.tolist()
+            weights = _drop_tiny(fit.representation).T.tolist()
             columns += [(f"component{k}", column) for k, column in enumerate(weights)]
-    return make_table(fitted.ids, columns)
+    return make_table(fit.ids, columns)
 
 
-def list_probabilities(fitted: Fitted) -> Columns:
+def list_probabilities(fit: FittedModel) -> Columns:
     """Return a column for every class, in natural order; none for a sample with a reason."""
-    values = fitted.proba.round(_PROBABILITY_DIGITS).astype(object)
-    values[np.array(fitted.reasons) != ""] = None
-    proba = dict(zip(fitted.classes, values.T.tolist(), strict=True))
+    values = fit.proba.round(_PROBABILITY_DIGITS).astype(object)
+    values[np.array(fit.reasons) != ""] = None
+    proba = dict(zip(fit.classes, values.T.tolist(), strict=True))
     return [(f"probability {name}", proba[name]) for name in sort_naturally([*proba])]
 
 

@@ -22,7 +22,7 @@ from ..plotting._style import figure, label_axes
 from ..report import Picture, Summary
 from ._complete import read_pairs
 from ._options import UsageError, warn
-from ._outputs import METRICS_NAME, MODEL_NAME, Output, results_folder
+from ._outputs import METRICS_NAME, MODEL_NAME, TableOutput, open_results
 from ._read import Source, find_source, read_lines
 
 _LISTS, _PICTURE = "recommendations.csv", "validation.png"
@@ -47,7 +47,7 @@ def run(options: Namespace) -> dict[str, Any]:
     begin, source = time.perf_counter(), find_source(options)
     asked, path = _read_users(options)
     names, users, items, pairs = read_pairs(source, options, "value")
-    with results_folder(options, "recommend", _FILES, [source.path, path]) as out:
+    with open_results(options, "recommend", _FILES, [source.path, path]) as out:
         print("Recommendations\n")
         print(f"  data      {source}: {len(pairs)} pairs of {len(users)} users, {len(items)} items")
         print(f"  columns   {', '.join(f'{k} {v!r}' for k, v in names.items())}", flush=True)
@@ -93,7 +93,7 @@ def run(options: Namespace) -> dict[str, Any]:
 
 
 def recommend_to_new(
-    out: Output, model: Recommender, path: Path, data: Source, options: Namespace
+    out: TableOutput, model: Recommender, path: Path, data: Source, options: Namespace
 ) -> dict[str, Any]:
     """Write lists for new users, from the pairs of a table."""
     _, users, items, pairs = read_pairs(data, options, "value")
