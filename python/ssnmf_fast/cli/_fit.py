@@ -348,8 +348,8 @@ def run_choose_rank(options: Namespace) -> dict[str, Any]:
         seconds = time.perf_counter() - begin
         rows = choice.to_rows()
         out.write_rows(_TABLE, for_json(rows))
-        head = choice if criterion == "words" else f"{choice.rank} topics"
-        print(head, *choice.notes, f"\nTopics  {choice.label}", sep="\n")
+        title = choice if criterion == "words" else f"{choice.rank} topics"
+        print(title, *choice.notes, f"\nTopics  {choice.label}", sep="\n")
         for row in rows:
             error = row["standard_error"]
             spread = "" if math.isnan(error) else f" +- {error:.2g}"

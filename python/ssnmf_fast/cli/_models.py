@@ -301,8 +301,8 @@ def measure(fit: FittedModel) -> list[Measure]:
     if hasattr(model, "lower_bound_"):
         S = model.representation_
         if fit.guided and labels is not None:
-            known = labels.single()[fit.training].astype(str)
-            score = metrics.inter_label_sparsity(S[fit.training], known, unlabeled=None).score
+            classes = labels.single()[fit.training].astype(str)
+            score = metrics.inter_label_sparsity(S[fit.training], classes, unlabeled=None).score
             values["inter_label_sparsity"] = score
         values["lower_bound"] = float(np.ravel(model.lower_bound_)[-1])
         if not fit.guided and S.size > 1:

@@ -36,9 +36,9 @@ from ._text import find_ids, read_for_model
 
 def run(options: Namespace) -> dict[str, Any]:
     out, data, path = TableOutput(options), find_source(options), _find_model(options.model)
-    stored = path.parent / VECTORIZER_NAME
+    vectorizer_path = path.parent / VECTORIZER_NAME
     if out.path is not None:
-        refuse_replacing(out.path, (path, data.path, stored, path.parent / METRICS_NAME))
+        refuse_replacing(out.path, (path, data.path, vectorizer_path, path.parent / METRICS_NAME))
     model = load(path)
     if isinstance(model, (Completion, Recommender)):
         reason = f"is for a model of `ssnmf-fast fit`; not {path}"
@@ -54,16 +54,16 @@ def run(options: Namespace) -> dict[str, Any]:
     model.set_params(n_threads=options.threads)
     notes = read_notes(path)
     if data.is_table:
-        vectorizer, table, texts, X = read_for_model(data, stored, options.text)
-        noted = notes.get("id")  # as in the fit
-        name = options.id or (noted if noted in [*table.frame] else None)
+        vectorizer, table, texts, X = read_for_model(data, vectorizer_path, options.text)
+        id_column = notes.get("id")  # as in the fit
+        name = options.id or (id_column if id_column in [*table.frame] else None)
         ids = find_ids(table, name, options.text or vectorizer.column)
-        known: dict[str, Any] = {"ids": ids, "terms": vectorizer.terms, "texts": texts}
+        fields: dict[str, Any] = {"ids": ids, "terms": vectorizer.terms, "texts": texts}
     else:
         refuse(options, ("id", "text"), f"names a column of a table; {data} is a matrix")
-        X, known = read_matrix(data), {}
-    known["separator"] = str(notes.get("label_separator", SEPARATOR))
-    fit = FittedModel(model=model, X=X, least=notes.get("least"), **known)
+        X, fields = read_matrix(data), {}
+    fields["separator"] = str(notes.get("label_separator", SEPARATOR))
+    fit = FittedModel(model=model, X=X, least=notes.get("least"), **fields)
     fit.warn_of_reasons("nothing is predicted for them")
     if not fit.predicts:
         refuse(options, ("explain",), f"needs a model that predicts labels; not {path}")
@@ -71,8 +71,8 @@ def run(options: Namespace) -> dict[str, Any]:
     count = int(fit.X.shape[0])
     if out.path is not None:
         what = "predictions" if fit.predicts else "samples with the weights of their topics"
-        more = "" if fit.least is None else f"; to check by hand: {len(fit.to_check)}"
-        print(f"{count} {what} are in {out}{more}")
+        remark = "" if fit.least is None else f"; to check by hand: {len(fit.to_check)}"
+        print(f"{count} {what} are in {out}{remark}")
     return {"model": type(model).__name__, "samples": count, "out": str(out)}
 
 
@@ -103,15 +103,15 @@ def _predict_ratings(
         how = "the mean of all users or items"
         if model.has_biases:
             how = "the overall mean plus the bias of the user or the item that is known"
-        missing = counts(*unknown, ("user", "item"))
-        warn(f"not in the model: {missing} of {data}; predictions for them are {how}")
+        names = counts(*unknown, ("user", "item"))
+        warn(f"not in the model: {names} of {data}; predictions for them are {how}")
     columns = {"user": np.array(users)[pairs["user"]], "item": np.array(items)[pairs["item"]]}
     columns["predicted rating"] = quietly(UNINFORMED, model.predict, *columns.values())
     out.write(*make_table(None, [(name, column.tolist()) for name, column in columns.items()]))
     if out.path is not None:
         print(f"{len(pairs)} predicted ratings are in {out}")
-    counted = {"samples": len(pairs), "unknown users": unknown[0], "unknown items": unknown[1]}
-    return {"model": "Completion", **counted, "out": str(out)}
+    sizes = {"samples": len(pairs), "unknown users": unknown[0], "unknown items": unknown[1]}
+    return {"model": "Completion", **sizes, "out": str(out)}
 
 
 def run_verify(options: Namespace) -> dict[str, Any]:
