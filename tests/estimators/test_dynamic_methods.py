@@ -16,6 +16,11 @@ def fit(method, X=X, times=TIMES, n_components=4, **options):
     return sf.DynamicTopics(n_components, method=method, random_state=0, **options).fit(X, times)
 
 
+@pytest.fixture(scope="module")
+def tied():
+    return fit("tied")
+
+
 def means(values):
     return np.stack([values[t == MONTH].mean(axis=0) for t in range(dated.MONTHS)])
 
@@ -112,28 +117,26 @@ def test_one_thread_or_two():
 
 class TestIntervals:
     @pytest.mark.slow
-    def test_an_event_is_sure(self):
-        model = fit("tied")
+    def test_an_event_is_sure(self, tied):
         for over in ("documents", "starts"):
-            table = model.intervals(X, TIMES, over=over, n_fits=8)
+            table = tied.intervals(X, TIMES, over=over, n_fits=8)
             assert [row.topic for row in table] == [0, 1, 2, 3]
-            for row, peak, length in zip(table, model.peaks(), model.lengths(), strict=True):
+            for row, peak, length in zip(table, tied.peaks(), tied.lengths(), strict=True):
                 assert (row.slice, row.length) == (peak.slice, length)
                 assert row.low_slice <= row.high_slice
                 assert row.low_length <= row.high_length
                 assert 0.9 < row.similarity <= 1
-            event = table[model.components_[:, :10].sum(axis=1).argmax()]
+            event = table[tied.components_[:, :10].sum(axis=1).argmax()]
             assert {event.low_slice, event.high_slice} <= set(dated.FIRST + np.array([10, 11]))
             assert (event.low_length, event.high_length) == (2, 2)
 
     @pytest.mark.slow
-    def test_more_level_is_wider_and_seeds_repeat(self):
-        model = fit("tied")
-        narrow, wide = (model.intervals(X, TIMES, n_fits=6, level=level) for level in (0.1, 0.99))
+    def test_more_level_is_wider_and_seeds_repeat(self, tied):
+        narrow, wide = (tied.intervals(X, TIMES, n_fits=6, level=level) for level in (0.1, 0.99))
         for one, other in zip(narrow, wide, strict=True):
             assert other.low_slice <= one.low_slice <= one.high_slice <= other.high_slice
             assert other.low_length <= one.low_length <= one.high_length <= other.high_length
-        assert wide == model.intervals(X, TIMES, n_fits=6, level=0.99)
+        assert wide == tied.intervals(X, TIMES, n_fits=6, level=0.99)
 
     @pytest.mark.parametrize("method", ["tensor", "neighbors"])
     def test_other_methods(self, method):
@@ -143,12 +146,11 @@ class TestIntervals:
         assert len(table) == 4
         assert np.array_equal(model.prevalence_, before)
 
-    def test_errors(self):
-        model = fit("tied")
+    def test_errors(self, tied):
         with pytest.raises(ValueError, match="over must be one of 'documents', 'starts'"):
-            model.intervals(X, TIMES, over="slices")
-        refused("n_fits must be at least 2", model.intervals, X, TIMES, n_fits=1)
-        refused("level must be above 0 and below 1", model.intervals, X, TIMES, level=1)
+            tied.intervals(X, TIMES, over="slices")
+        refused("n_fits must be at least 2", tied.intervals, X, TIMES, n_fits=1)
+        refused("level must be above 0 and below 1", tied.intervals, X, TIMES, level=1)
         late = MONTH > 3
         with pytest.raises(ValueError, match="32 slices starting at 2001-05, and the fit had 36"):
-            model.intervals(X[late], TIMES[late])
+            tied.intervals(X[late], TIMES[late])

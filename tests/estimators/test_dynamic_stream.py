@@ -1,5 +1,8 @@
 """DynamicTopics: documents that come later, their prevalence and what is learned from them."""
 
+from copy import deepcopy
+from functools import cache
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -17,6 +20,16 @@ LOSSES = ["frobenius", "kullback-leibler"]
 
 def new(method="tied", n_components=4, **options):
     return sf.DynamicTopics(n_components, method=method, random_state=0, **options)
+
+
+@cache
+def _fit_of_early(method, **options):
+    return new(method, **options).fit(X[EARLY], TIMES[EARLY])
+
+
+def fit_early(method="tied", **options):
+    """Return a copy of a fit to the first 30 months, which is made once."""
+    return deepcopy(_fit_of_early(method, **options))
 
 
 def learned(model, parts):
@@ -42,7 +55,7 @@ class TestPrevalence:
         np.testing.assert_allclose(found.values, model.prevalence_, atol=size)
 
     def test_of_new_slices(self, method, loss):
-        model = new(method, loss=loss).fit(X[EARLY], TIMES[EARLY])
+        model = fit_early(method, loss=loss)
         kept = model.prevalence_.copy()
         found = model.prevalence(X[~EARLY], TIMES[~EARLY])
         assert np.array_equal(found.slices, dated.FIRST + np.arange(30, 36))
@@ -59,7 +72,7 @@ class TestPrevalence:
 @pytest.mark.parametrize("method", NAMES)
 class TestLearning:
     def test_new_slices_are_added(self, method, loss):
-        model = new(method, loss=loss).fit(X[EARLY], TIMES[EARLY])
+        model = fit_early(method, loss=loss)
         before = model.prevalence_.copy()
         learned(model, months(30, 36))
         assert np.array_equal(model.slices_, dated.FIRST + np.arange(36))
@@ -74,10 +87,10 @@ class TestLearning:
         np.testing.assert_allclose(found, model.prevalence_[30:], atol=0.05 * size)
 
     def test_a_slice_in_two_parts(self, method, loss):
-        fitted = new(method, loss=loss).fit(X[EARLY], TIMES[EARLY])
+        fitted = fit_early(method, loss=loss)
         last = np.flatnonzero(MONTH == 30)
         two, one = (
-            learned(new(method, loss=loss).fit(X[EARLY], TIMES[EARLY]), parts)
+            learned(fit_early(method, loss=loss), parts)
             for parts in ([last[::2], last[1::2]], [last])
         )
         assert two.slice_sizes_[30] == one.slice_sizes_[30] == len(last)
@@ -101,16 +114,14 @@ class TestLearning:
         np.testing.assert_allclose(loaded.components_, model.components_, rtol=1e-9, atol=1e-12)
         np.testing.assert_allclose(loaded.prevalence_, model.prevalence_, rtol=1e-9, atol=1e-12)
         # Without statistics it goes on from the fit.
-        fitted = new(method, loss=loss).fit(X[EARLY], TIMES[EARLY])
+        fitted = fit_early(method, loss=loss)
         sf.save(fitted, tmp_path / "model.npz")
         loaded = learned(sf.load(tmp_path / "model.npz"), months(30, 31))
         learned(fitted, months(30, 31))
         np.testing.assert_array_equal(loaded.components_, fitted.components_)
 
     def test_threads_and_forms(self, method, loss):
-        one, two, sparse = (
-            new(method, loss=loss, n_threads=k).fit(X[EARLY], TIMES[EARLY]) for k in (1, 2, 1)
-        )
+        one, two, sparse = (fit_early(method, loss=loss, n_threads=k) for k in (1, 2, 1))
         learned(one, months(30, 32))
         learned(two, months(30, 32))
         assert np.array_equal(one.components_, two.components_)
@@ -134,7 +145,7 @@ def test_a_stream_finds_what_a_fit_finds(method, known, loss):
 
 def test_the_first_call_is_a_fit():
     model = new().partial_fit(X[EARLY], TIMES[EARLY])
-    fitted = new().fit(X[EARLY], TIMES[EARLY])
+    fitted = fit_early()
     assert np.array_equal(model.prevalence_, fitted.prevalence_)
     assert model.n_iter_ == fitted.n_iter_
     # A fit forgets what was learned.
@@ -176,7 +187,7 @@ def test_what_is_forgotten():
 
 
 def test_documents_without_words():
-    model = learned(new().fit(X[EARLY], TIMES[EARLY]), [])
+    model = fit_early()
     model.partial_fit(np.zeros((3, 40)), TIMES[MONTH == 30][:3])
     assert np.isfinite(model.components_).all()
     assert not model.prevalence_[30].any()
@@ -196,14 +207,14 @@ class TestErrors:
         ],
     )
     def test_changes(self, changed, message):
-        model = new().fit(X[EARLY], TIMES[EARLY]).set_params(**changed)
+        model = fit_early().set_params(**changed)
         before = dict(vars(model))
         refused(message, learned, model, months(30, 31))
         assert vars(model) == before
 
     @pytest.mark.slow
     def test_data(self):
-        model = new().fit(X[EARLY], TIMES[EARLY])
+        model = fit_early()
         before = dict(vars(model))
         for call in (model.partial_fit, model.prevalence):
             refused("40 features", call, X[:, 1:], TIMES)
@@ -219,7 +230,7 @@ class TestErrors:
             refused("freq=5 divides the time of one fit", call, X, TIMES)
 
     def test_spoiled_statistics(self, tmp_path):
-        model = learned(new().fit(X[EARLY], TIMES[EARLY]), months(30, 31))
+        model = learned(fit_early(), months(30, 31))
         sf.save(model, tmp_path / "model.npz")
         with np.load(tmp_path / "model.npz") as archive:
             arrays = dict(archive)

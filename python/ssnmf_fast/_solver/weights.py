@@ -88,9 +88,9 @@ class Weights(ABC):
         """Return data and weights without some entries."""
         if isinstance(X, SparseTensor) or self.listed(X) is not None:
             return X, self.excluding(X, hidden)
-        known = X.copy()
-        known[tuple(hidden.places)] = np.nan
-        return known, self
+        visible = X.copy()
+        visible[tuple(hidden.places)] = np.nan
+        return visible, self
 
     def seen(self, X: Tensor) -> Tensor:
         """Return X with 0 for entries that are missing or have no weight."""
@@ -263,9 +263,7 @@ class Entrywise(Weights):
         return np.asarray(X * (as_array(self.array, "X_weights") > 0))
 
     def checked(self, Z: Any, name: str, tensor: bool = False) -> Array:
-        W: Any = self.array
-        if tensor:
-            W = check_tensor(W, name, Z.dtype, ordinary=False)
+        W: Any = check_tensor(self.array, name, Z.dtype, ordinary=False) if tensor else self.array
         if not isinstance(W, np.ndarray) and (tensor or sp.issparse(W)):
             kind = "tensor" if tensor else "matrix"  # that of a block of rows on a cluster
             raise TypeError(TWO_WAYS.format(f"{name} is a sparse {kind}"))
@@ -340,19 +338,18 @@ class Observed(ByPattern):
         """Return the term of the data on the pattern, including explicit zeros."""
         if tensor:
             at = tensors.tensor_pattern(self.pattern, Z)
-            known = SparseTensor(at.at, tensors.entries_at(Z, at.at))
-            check_entries(known.values[None], "the observed entries of X")
-            return forms.observed(Z, known, at, loss, threads)
+            values = SparseTensor(at.at, tensors.entries_at(Z, at.at))
+            check_entries(values.values[None], "the observed entries of X")
+            return forms.observed(Z, values, at, loss, threads)
         pattern = self.pattern_of(Z, name)
-        known = sample(Z, pattern)
-        if np.isnan(known.data).any():
-            k = int(np.flatnonzero(np.isnan(known.data))[0])
-            row = int(np.searchsorted(pattern.indptr, k, side="right")) - 1
+        entries = sample(Z, pattern)
+        if len(nans := np.flatnonzero(np.isnan(entries.data))):
+            k, row = nans[0], entry_rows(pattern.indptr)[nans[0]]
             raise ValueError(
                 f"{name} marks entry [{row}, {pattern.indices[k]}] as observed, but it is NaN "
                 f"in {name[0]}. Remove it from the pattern, or give the entry a value."
             )
-        return forms.observed(Z, known, pattern, loss, threads)
+        return forms.observed(Z, entries, pattern, loss, threads)
 
     def grouped(self, X: Matrix, G: sp.csr_array, loss: Loss, name: str) -> Grouped:
         pattern = self.pattern_of(X, name)
@@ -397,11 +394,9 @@ class Missing(ByPattern):
 
     def term(self, Z: Any, loss: Loss, name: str, threads: int, tensor: bool = False) -> Term:
         """Return the term of all entries except those of the pattern."""
-        pattern: Any
+        pattern: Any = tensors.tensor_pattern(self.pattern, Z) if tensor else None
         vectors: list[Array | None] = [None] * len(Z.shape)
-        if tensor:
-            pattern = tensors.tensor_pattern(self.pattern, Z)
-        else:
+        if not tensor:
             pattern = self.pattern_of(Z, name).copy()
             pattern.data = (pattern.data != 0).astype(Z.dtype)
             pattern.eliminate_zeros()

@@ -25,7 +25,7 @@ _DIFFERENT, _BAD_INPUT, _BUG, _INTERRUPTED = 1, 2, 70, 130
 _LONGEST = 1200  # characters of a message
 
 
-class _Printed:
+class _ReportStream:
     """A stream for reports, which may close or be full: this does not end what is reported."""
 
     def __init__(self, stream: TextIO) -> None:
@@ -62,8 +62,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     with (
         warnings.catch_warnings(),
         Path(os.devnull).open("w", encoding="utf-8", errors="backslashreplace") as nowhere,
-        redirect_stdout(cast(Any, _Printed(sys.stdout or nowhere))) as output,
-        redirect_stderr(cast(Any, _Printed(sys.stderr or nowhere))),
+        redirect_stdout(cast(Any, _ReportStream(sys.stdout or nowhere))) as output,
+        redirect_stderr(cast(Any, _ReportStream(sys.stderr or nowhere))),
     ):
         warnings.simplefilter("default")
         # The command names its options in place of these.

@@ -34,7 +34,7 @@ from ..completion._result import Completion
 from ..plotting import singular_values
 from ..report import Picture, Summary
 from ._options import UsageError, refuse, warn
-from ._outputs import MODEL_NAME, default_out, new_files, refuse_replacing, results_folder
+from ._outputs import MODEL_NAME, default_out, new_files, open_results, refuse_replacing
 from ._read import MATRIX_HINT, Source, delimiter_hint, find_source, load_matrix, read_parts
 
 if TYPE_CHECKING:
@@ -62,8 +62,8 @@ def _complete_ratings(source: Source, options: Namespace) -> dict[str, Any]:
     if Path(options.out or "").suffix.lower() in _ENDINGS:
         raise UsageError(f"--out {options.out}: expected a folder; {source} is a table of ratings")
     begin, top = time.perf_counter(), options.top or 10
-    names, users, items, matrix, empty, merged = _read_ratings(source, options)
-    task = _Task(matrix, source, options, noisy=not options.exact)
+    names, users, items, matrix, empty, n_merged = _read_ratings(source, options)
+    task = _CompletionTask(matrix, source, options, noisy=not options.exact)
     about = {
         _BEST: f"the {top} highest predictions for every user, among unrated items",
         _PREDICTIONS: f"the {len(empty)} empty ratings of the table",
@@ -73,17 +73,17 @@ def _complete_ratings(source: Source, options: Namespace) -> dict[str, Any]:
         _ITEMS: "position of every item in the model",
         _PICTURE: "how fast the singular values of the model fall",
     }
-    with results_folder(options, "complete", about, [source.path]) as out:
+    with open_results(options, "complete", about, [source.path]) as out:
         n, m = matrix.shape
         print("Completion of ratings\n")
         print(f"  data      {source}: {matrix.nnz} ratings of {m} items by {n} users")
-        if merged:
-            print(f"            {merged} repeated pairs, merged with these")
+        if n_merged:
+            print(f"            {n_merged} repeated pairs, merged with these")
         if len(empty):
             print(f"            {len(empty)} empty ratings, to be predicted")
         roles = ", ".join(f"{role} {name!r}" for role, name in names.items())
         print(f"  columns   {roles}; {task.density:.2%} of the pairs are rated", flush=True)
-        completion, found = task.evaluate()
+        completion, fit_numbers = task.evaluate()
         by_user, by_item = np.diff(matrix.indptr), np.bincount(matrix.indices, minlength=m)
         best, values = _highest(completion, matrix, top, options.threads)
         places = np.argwhere(best >= 0).tolist()
@@ -92,23 +92,23 @@ def _complete_ratings(source: Source, options: Namespace) -> dict[str, Any]:
         ids: dict[str, Any] = {"row_ids": np.array(users), "column_ids": np.array(items)}
         ssnmf_fast.save(replace(completion, **ids, **_NOT_KEPT), out.path(MODEL_NAME))
         by_role = (_USERS, "user", users, by_user), (_ITEMS, "item", items, by_item)
-        for file, role, things, count in by_role:
-            numbered = zip(range(len(things)), things, count.tolist(), strict=True)
-            out.write_csv(file, ("place", role, "ratings"), numbered)
+        for file, role, keys, n_ratings in by_role:
+            table = zip(range(len(keys)), keys, n_ratings.tolist(), strict=True)
+            out.write_csv(file, ("place", role, "ratings"), table)
         if len(empty):
             pairs = zip(empty.tolist(), completion.predict(*empty.T).tolist(), strict=True)
-            rated = ((users[u], items[i], value) for (u, i), value in pairs)
-            out.write_csv(_PREDICTIONS, ("user", "item", "predicted rating"), rated)
+            predictions = ((users[u], items[i], value) for (u, i), value in pairs)
+            out.write_csv(_PREDICTIONS, ("user", "item", "predicted rating"), predictions)
         examples = []
         # Shown are users with about the number of ratings that is listed.
         for u in np.argsort(np.abs(by_user - _LISTED), kind="stable")[:_SHOWN]:
-            own, listed = matrix[[u]], np.flatnonzero(best[u, :_LISTED] >= 0)
-            liked = np.argsort(-own.data, kind="stable")[:_LISTED]
-            known = ", ".join(f"{items[own.indices[k]]} ({own.data[k]:g})" for k in liked)
-            predicted = ", ".join(f"{items[best[u, k]]} ({values[u, k]:.3g})" for k in listed)
-            examples.append((users[u], known, predicted))
-        sizes = {"users": n, "items": m, "ratings": int(matrix.nnz), "merged": merged}
-        numbers = {**sizes, "empty": len(empty), "columns": names, **found}
+            ratings, ranks_shown = matrix[[u]], np.flatnonzero(best[u, :_LISTED] >= 0)
+            liked = np.argsort(-ratings.data, kind="stable")[:_LISTED]
+            rated = ", ".join(f"{items[ratings.indices[k]]} ({ratings.data[k]:g})" for k in liked)
+            predicted = ", ".join(f"{items[best[u, k]]} ({values[u, k]:.3g})" for k in ranks_shown)
+            examples.append((users[u], rated, predicted))
+        sizes = {"users": n, "items": m, "ratings": int(matrix.nnz), "merged": n_merged}
+        numbers = {**sizes, "empty": len(empty), "columns": names, **fit_numbers}
         numbers["seconds"]["all"] = time.perf_counter() - begin
         picture = Picture("", "", _PICTURE, partial(singular_values, completion.singular_values))
         return out.finish(_summarize(numbers, examples, task.remarks, picture))
@@ -163,15 +163,15 @@ def _complete_matrix(source: Source, options: Namespace) -> dict[str, Any]:
     if large and ending != ".npz":
         size = f"{n} x {m} entries are too many to write"
         raise UsageError(f"{size}; give --out the ending .npz to write its factors")
-    task = _Task(entries, source, options, noisy=options.noisy)
-    written = f"The completed matrix is in {out}; observed entries are unchanged"
+    task = _CompletionTask(entries, source, options, noisy=options.noisy)
+    report = f"The completed matrix is in {out}; observed entries are unchanged"
     with new_files(out.parent) as files:
         print("Completion of a matrix\n")
         print(f"  data      {path}: {n} x {m}, {entries.nnz} entries observed, {task.density:.2%}")
-        completion, found = task.evaluate()
+        completion, fit_numbers = task.evaluate()
         if large:
             reader = "ssnmf_fast.load(...).predict(rows, columns) reads them"
-            written = f"The factors are in {out}; {reader}"
+            report = f"The factors are in {out}; {reader}"
             ssnmf_fast.save(replace(completion, **_NOT_KEPT), files.path(out))
         else:
             dense = completion.to_dense(keep_observed=True)
@@ -182,9 +182,9 @@ def _complete_matrix(source: Source, options: Namespace) -> dict[str, Any]:
                     np.save(file, dense)
                 else:
                     np.savez(file, X=dense)
-    print(f"\n{written}")
+    print(f"\n{report}")
     sizes = {"rows": n, "columns": m, "observed": int(entries.nnz)}
-    return {**sizes, **found, "out": str(out)}
+    return {**sizes, **fit_numbers, "out": str(out)}
 
 
 def _highest(
@@ -197,7 +197,7 @@ def _highest(
     return items, np.clip(values + completion.offset, completion.lower, completion.upper)
 
 
-class _Task:
+class _CompletionTask:
     """Observed entries (with sorted rows), their source, and how to complete them."""
 
     def __init__(
@@ -216,16 +216,16 @@ class _Task:
             raise UsageError(f"--method {name} fits exactly; add --exact")
         if rank is not None and not METHODS[name].takes_rank:
             raise UsageError(f"--method {name} determines the rank; leave --rank out")
-        names, one, filled = ("row", "column"), "entry", "0"
+        names, thing, guess = ("row", "column"), "entry", "0"
         if source.is_table:
-            names, one = ("user", "item"), "rating"
-            filled = "0 (without --exact: means)"
+            names, thing = ("user", "item"), "rating"
+            guess = "0 (without --exact: means)"
         if noisy:
-            filled = f"the overall mean plus the bias of the {' or the '.join(names)} that is known"
+            guess = f"the overall mean plus the bias of the {' or the '.join(names)} that is known"
         empty, value = uninformed(matrix)
         if any(empty):
             lines = counts(*empty, names)
-            warn(f"{source} has no {one} for {lines}; predictions for them are {filled}")
+            warn(f"{source} has no {thing} for {lines}; predictions for them are {guess}")
         if value is not None:
             warn(
                 f"all {matrix.nnz} {self.things} are {value:g}, and so are all predictions: the "
@@ -236,9 +236,9 @@ class _Task:
     def _fit(self, matrix: sp.csr_array, rank: int | None, gamma: float | None) -> Completion:
         options = self.options
         if self.noisy:
-            chosen = rank is not None and gamma is not None
-            candidates = 0 if chosen else len(ranks(options.rank, matrix.shape))
-            observer: ProgressBar = _FitsBar(candidates + 1, "fit" if chosen else "choose")
+            is_chosen = rank is not None and gamma is not None
+            candidates = 0 if is_chosen else len(ranks(options.rank, matrix.shape))
+            observer: ProgressBar = _FitsBar(candidates + 1, "fit" if is_chosen else "choose")
         else:
             default = MAX_ITER if options.method == "auto" else None
             observer = ProgressBar(options.max_iter or default, "fit", "change")
@@ -265,27 +265,27 @@ class _Task:
         rank, count, share = options.rank, matrix.nnz, options.test_size
         errors: dict[str, dict[str, float]] = {}
         seconds: dict[str, float] = {}
-        held = np.zeros(count, dtype=bool)
-        held[np.random.default_rng(options.seed).permutation(count)[: round(share * count)]] = True
-        if held.all():
+        mask = np.zeros(count, dtype=bool)
+        mask[np.random.default_rng(options.seed).permutation(count)[: round(share * count)]] = True
+        if mask.all():
             raise UsageError(f"--test-size {share:g} leaves no entry to fit; there are {count}")
         if self.noisy:
             sought = "rank and shrinkage" if rank is None else "shrinkage"
             print(f"  choice    {sought}: by the error on a tenth of the {self.things}", flush=True)
         begin = time.perf_counter()
-        if held.any():
-            kept = drop_entries(matrix, held)
-            rows, columns = entry_rows(matrix.indptr)[held], matrix.indices[held]
-            completion = self._fit(kept, rank, None)
+        if mask.any():
+            observed = drop_entries(matrix, mask)
+            rows, columns = entry_rows(matrix.indptr)[mask], matrix.indices[mask]
+            completion = self._fit(observed, rank, None)
             seconds["evaluation"] = time.perf_counter() - begin
             for name, values in {
                 "model": completion.predict(rows, columns),
-                "row and column means": Biases(kept).at(rows, columns),  # of few: shrunken
-                "overall mean": kept.data.mean(),
+                "row and column means": Biases(observed).at(rows, columns),  # of few: shrunken
+                "overall mean": observed.data.mean(),
             }.items():
-                gap = np.asarray(values, dtype=np.float64) - matrix.data[held]
-                root = float(np.sqrt(np.mean(gap**2)))
-                errors[name] = {"RMSE": root, "MAE": float(np.mean(np.abs(gap)))}
+                gap = np.asarray(values, dtype=np.float64) - matrix.data[mask]
+                rmse = float(np.sqrt(np.mean(gap**2)))
+                errors[name] = {"RMSE": rmse, "MAE": float(np.mean(np.abs(gap)))}
             if self.noisy:
                 rank, gamma = max(1, completion.n_components), completion.gamma
             begin = time.perf_counter()
@@ -295,16 +295,16 @@ class _Task:
         chosen += f", gamma {completion.gamma:.3g}" if self.noisy else ""
         print(f"  fit       {chosen}, {completion.n_iter} iterations in {seconds['fit']:.2f} s")
         if self.noisy and options.rank is None:
-            tried = ranks(None, matrix.shape)
-            if tried[-1] == completion.n_components < min(matrix.shape):
-                listed = ", ".join(map(str, tried))
-                self.remarks.append(f"the rank is the largest of those tried, {listed}; see --rank")
+            candidates = ranks(None, matrix.shape)
+            if candidates[-1] == completion.n_components < min(matrix.shape):
+                text = ", ".join(map(str, candidates))
+                self.remarks.append(f"the rank is the largest of those tried, {text}; see --rank")
         if not completion.converged:
             self.remarks.append("stopped before the change was below the tolerance; see --max-iter")
         for remark in self.remarks:
             print(f"            {remark}")
         if errors:
-            print(f"\nError on {held.sum()} {self.things} held out from a first fit")
+            print(f"\nError on {mask.sum()} {self.things} held out from a first fit")
             print(f"  {'RMSE':>11}{'MAE':>11}")
         for name, error in errors.items():
             print(f"  {error['RMSE']:11.4g}{error['MAE']:11.4g}  {name}")
@@ -312,7 +312,7 @@ class _Task:
         summary = {"density": self.density, "method": options.method, "noisy": self.noisy}
         summary |= {"rank": completion.n_components, "gamma": completion.gamma}
         summary |= {"iterations": completion.n_iter, "converged": completion.converged}
-        summary |= {"seed": options.seed, "clip": clip, "held_out": int(held.sum())}
+        summary |= {"seed": options.seed, "clip": clip, "held_out": int(mask.sum())}
         return completion, {**summary, "errors": errors, "seconds": seconds}
 
 
@@ -344,11 +344,11 @@ def _read_ratings(
     repeats = rated[rated.duplicated(["user", "item"])]
     if len(repeats) and duplicates == "error":
         user, item, rating = repeats.iloc[0]
-        first = rated[(rated["user"] == user) & (rated["item"] == item)].iloc[0]["rating"]
-        more = f" ({len(repeats)} such repeats in all)" if len(repeats) > 1 else ""
+        earlier = rated[(rated["user"] == user) & (rated["item"] == item)].iloc[0]["rating"]
+        number = f" ({len(repeats)} such repeats in all)" if len(repeats) > 1 else ""
         pair = f"user {users[int(user)]!r} has more than one rating of item {items[int(item)]!r}"
         mend = "keep one for each pair, or give --duplicates mean, first or last"
-        raise UsageError(f"{source}: {pair}: {first:g} and {rating:g}{more}; {mend}")
+        raise UsageError(f"{source}: {pair}: {earlier:g} and {rating:g}{number}; {mend}")
     if len(repeats):
         kept = rated.groupby(["user", "item"], sort=False)["rating"].agg(duplicates).reset_index()
     places = kept["user"].to_numpy(), kept["item"].to_numpy()
@@ -376,12 +376,12 @@ def read_pairs(
         for role, codes in ids.items():
             cells = replace(table, frame=frame).column(names[role])
             texts = ["" if cell is None else str(cell) for cell in cells]
-            places, found = pd.factorize(np.array(texts, dtype=object))
-            different = [nfc(text.strip()) for text in found]
-            if "" in different:
-                line = frame.index[places == different.index("")][0]
+            places, values = pd.factorize(np.array(texts, dtype=object))
+            ids_of_role = [nfc(text.strip()) for text in values]
+            if "" in ids_of_role:
+                line = frame.index[places == ids_of_role.index("")][0]
                 raise UsageError(f"{source}, line {line}: no value in column {names[role]!r}")
-            numbers = [codes.setdefault(name, len(codes)) for name in different]
+            numbers = [codes.setdefault(name, len(codes)) for name in ids_of_role]
             part[role] = np.array(numbers, dtype=np.int32)[places]
         parts.append(part)
         if third not in names:
@@ -412,14 +412,14 @@ def choose_columns(
     source: Source, columns: list[str], chosen: Mapping[str, str | None]
 ) -> dict[str, str]:
     """Return the columns of user, item and rating: as chosen, by name, or by position."""
-    listed, hint = ", ".join(columns), delimiter_hint(source, columns)
+    header, hint = ", ".join(columns), delimiter_hint(source, columns)
     wrong = f"the first line, {source.delimiter.join(columns)}, looks like a rating or a pair"
     wrong = f"{wrong}; it must name the columns; {MATRIX_HINT}"
-    headless = any(math.isfinite(_parse(name)) for name in re.split("::|[;\t|,]", listed))
+    headless = any(math.isfinite(_parse(name)) for name in re.split("::|[;\t|,]", header))
     hint = f"{hint}; {wrong}" if headless else hint
     for name in chosen.values():
         if name is not None and name not in columns:
-            raise UsageError(f"{source} has no column {name!r}; its columns are: {listed}{hint}")
+            raise UsageError(f"{source} has no column {name!r}; its columns are: {header}{hint}")
     options = _list_options(chosen)
     # Names such as user, userId and user_id.
     exact = {name.strip().lower(): name for name in reversed(columns)}
@@ -431,7 +431,7 @@ def choose_columns(
     roles = [*chosen]
     needed = "users and items" if len(roles) == 2 else f"users, items and {roles[-1]}s"
     if len(columns) < len(roles):
-        raise UsageError(f"{source} has the columns {listed}; expected those of {needed}{hint}")
+        raise UsageError(f"{source} has the columns {header}; expected those of {needed}{hint}")
     names = [name or exact.get(role) or as_id.get(role) or "" for role, name in chosen.items()]
     missing = [place for place, name in enumerate(names) if not name]
     if len(missing) == 1 and len(columns) == len(roles):
@@ -439,14 +439,14 @@ def choose_columns(
     elif len(missing) == 1 or len(columns) <= len(ROLES):
         for place in missing:
             names[place] = columns[place]
-    name_them = f"name their columns with {options}, among: {listed}"
+    name_them = f"name their columns with {options}, among: {header}"
     if math.isfinite(_parse(names[-1])) or (missing and headless):
         raise UsageError(f"{source}: {wrong}")
     if len({*names} - {""}) < len(roles):
         raise UsageError(f"{source}: cannot tell {needed} apart; {name_them}; {MATRIX_HINT}")
     if len(missing) > 1:
-        read = ", ".join(f"{role} {name!r}" for role, name in zip(roles, names, strict=True))
-        warn(f"{source}: columns are chosen by position: {read}; if that is wrong, {name_them}")
+        choice = ", ".join(f"{role} {name!r}" for role, name in zip(roles, names, strict=True))
+        warn(f"{source}: columns are chosen by position: {choice}; if that is wrong, {name_them}")
     return dict(zip(roles, names, strict=True))
 
 

@@ -109,13 +109,13 @@ class SampleLabels:
                 members = rng.permutation(np.flatnonzero(labels == name))
                 hidden[members[: min(round(share * len(members)), len(members) - 1)]] = True
             return hidden
-        left = Counter(name for names in self.each for name in names)
-        wanted = round(share * int(self.known.sum()))
+        counts = Counter(name for names in self.each for name in names)
+        n_hidden = round(share * int(self.known.sum()))
         for i in rng.permutation(np.flatnonzero(self.known)):
-            if wanted and all(left[name] > 1 for name in self.each[i]):
-                left.subtract(self.each[i])
+            if n_hidden and all(counts[name] > 1 for name in self.each[i]):
+                counts.subtract(self.each[i])
                 hidden[i] = True
-                wanted -= 1
+                n_hidden -= 1
         return hidden
 
 
@@ -148,31 +148,31 @@ def _join_columns(columns: Sequence[list[Any]], separator: str | None) -> list[A
     if len(columns) == 1:
         return columns[0]
     rows = zip(*columns, strict=True)
-    return [[one for cell in row for one in _split_labels(cell, separator)] for row in rows]
+    return [[label for cell in row for label in _split_labels(cell, separator)] for row in rows]
 
 
 def parse_labels(
     values: Sequence[Any], separator: str | None, unlabeled: Sequence[str] = ()
 ) -> SampleLabels:
     """Return the labels in a column; raise UsageError if no sample is labeled."""
-    absent = {*map(label_key, unlabeled)}
-    written = [_split_labels(value, separator, absent) for value in values]
-    spelling = as_first_given(name for names in written for name in names)
-    each = tuple(tuple(dict.fromkeys(spelling[name] for name in names)) for names in written)
+    no_label = {*map(label_key, unlabeled)}
+    labels = [_split_labels(value, separator, no_label) for value in values]
+    spelling = as_first_given(name for names in labels for name in names)
+    each = tuple(tuple(dict.fromkeys(spelling[name] for name in names)) for names in labels)
     if not any(each):
         raise UsageError("all labels are empty; give at least two classes, or use --model nmf")
     return SampleLabels(each, any(len(names) > 1 for names in each))
 
 
-def _split_labels(value: Any, separator: str | None, absent: Collection[str] = ()) -> list[str]:
+def _split_labels(value: Any, separator: str | None, no_label: Collection[str] = ()) -> list[str]:
     """Return the labels of one sample as written, without those that mean "no label"."""
-    parts = parse_list(value) if isinstance(value, str) else value
-    if not isinstance(parts, list):
-        parts = [value]
+    values = parse_list(value) if isinstance(value, str) else value
+    if not isinstance(values, list):
+        values = [value]
         if separator is not None and isinstance(value, str):
-            parts = value.split(separator.replace(r"\n", "\n"))
-    texts = [str(part).strip() for part in parts if not is_missing(part)]
-    return [one for one in texts if one and not (absent and label_key(one) in absent)]
+            values = value.split(separator.replace(r"\n", "\n"))
+    texts = [str(part).strip() for part in values if not is_missing(part)]
+    return [text for text in texts if text and not (no_label and label_key(text) in no_label)]
 
 
 def warn_of_labels(labels: SampleLabels, options: Namespace) -> None:
@@ -181,23 +181,23 @@ def warn_of_labels(labels: SampleLabels, options: Namespace) -> None:
     A column that is surely wrong raises UsageError, as a fit with that many classes takes minutes.
     """
     option = " and ".join(map(repr, labels.columns))
-    occurs = Counter(name for names in labels.each for name in names)
-    alone = sum(all(occurs[name] == 1 for name in names) for names in labels.each if names)
+    counts = Counter(name for names in labels.each for name in names)
+    n_alone = sum(all(counts[name] == 1 for name in names) for names in labels.each if names)
     count = int(labels.known.sum())
-    if count > _FEW and alone > _HALF * count:
-        unique = (
-            f"{alone} of the {count} labeled samples in {option} have a label that no other has, "
+    if count > _FEW and n_alone > _HALF * count:
+        finding = (
+            f"{n_alone} of the {count} labeled samples in {option} have a label that no other has, "
             "like ids, dates or numbers"
         )
-        if alone >= _MOSTLY * count or count > _MANY:
+        if n_alone >= _MOSTLY * count or count > _MANY:
             right = "name the column of the labels with --labels"
-            raise UsageError(f"{unique}; {right}, or label several samples of each class")
-        warn(f"{unique}; is it the column of the labels?")
-    for kind, wrong, word in doubts(occurs, map(nfc, options.unlabeled or ())):
+            raise UsageError(f"{finding}; {right}, or label several samples of each class")
+        warn(f"{finding}; is it the column of the labels?")
+    for kind, wrong, word in doubts(counts, map(nfc, options.unlabeled or ())):
         if kind == "joined" and (labels.several or options.label_separator is not None):
             continue
         mark = shlex.quote((word or "").replace("\n", r"\n"))
-        of = f"{occurs[word]} samples are of"
+        of = f"{counts[word]} samples are of"
         mark = f"={mark}" if mark.startswith("-") else f" {mark}"  # lest it be an option
         who = of if kind == "missing" else f"labels in {option} have"
         warn(f"{who} {wrong}; {_ADVICE[kind].format(mark)}")
@@ -223,17 +223,17 @@ def _add_more_labels(
         source = replace(source, encoding=encoding_of(source.path, options.encoding))
         if source.kind == ".csv":
             with reporting(name), open_text(source.path, source.encoding) as file:
-                head = file.readline()
+                header = file.readline()
             for mark in ("\t", ";", ","):  # spreadsheet programs choose by locale
-                if columns[0] in next(csv.reader([head], delimiter=mark), []):
+                if columns[0] in next(csv.reader([header], delimiter=mark), []):
                     source = replace(source, delimiter=mark)
         table = read_table(source)
         samples = _match_samples(table, data, options, len(merged))
-        filled = [table.column(column, lists=True) for column in columns]
-        given = _join_columns(filled, options.label_separator)
-        cells = zip(table.frame.index, given, samples, strict=True)
+        cells = [table.column(column, lists=True) for column in columns]
+        labels = _join_columns(cells, options.label_separator)
+        rows = zip(table.frame.index, labels, samples, strict=True)
         is_empty = True
-        for line, value, sample in cells:
+        for line, value, sample in rows:
             if value is None or value == [] or not str(value).strip():
                 passed_over |= {sample} if isinstance(sample, int) else set()
                 continue
@@ -242,12 +242,12 @@ def _add_more_labels(
                 raise UsageError(f"{place}: {sample}")
             if sample in places:
                 earlier, later = (
-                    {*map(label_key, _split_labels(one, options.label_separator))}
-                    for one in (merged[sample], value)
+                    {*map(label_key, _split_labels(labels_of_sample, options.label_separator))}
+                    for labels_of_sample in (merged[sample], value)
                 )
                 if earlier != later:
-                    before = f"{short(merged[sample])} in {places[sample]}"
-                    wrong = f"sample {sample} has the label {short(value)}, and {before}"
+                    other = f"{short(merged[sample])} in {places[sample]}"
+                    wrong = f"sample {sample} has the label {short(value)}, and {other}"
                     raise UsageError(f"{place}: {wrong}; leave one of them empty")
             merged[sample], places[sample] = value, place
         if is_empty:
@@ -262,19 +262,19 @@ def _match_samples(
     """Return for every row of a filled table its sample, or why there is none."""
     keys: dict[str, tuple[Any, dict[str, int]]]
     keys = {SAMPLE: (label_key, {str(k): k for k in range(count)})}
-    blank: list[Any] = [None] * len(filled.frame)
-    texts, written = [], blank
+    blanks: list[Any] = [None] * len(filled.frame)
+    texts, texts_filled = [], blanks
     if isinstance(data, Table):
-        others = *options.labels, options.time
-        column = find_text_column(data, options.text, *others)
-        ids = find_ids(data, options.id, column, *others)
+        other_columns = *options.labels, options.time
+        column = find_text_column(data, options.text, *other_columns)
+        ids = find_ids(data, options.id, column, *other_columns)
         if ids is not None and ids[0] in filled.frame:
-            for key_of in (lambda one: nfc(str(one)), label_key):
-                by_id = {key_of(one): sample for sample, one in enumerate(ids[1])}
+            for key_of in (lambda value: nfc(str(value)), label_key):
+                by_id = {key_of(value): sample for sample, value in enumerate(ids[1])}
                 if len(by_id) == count:
                     keys = {ids[0]: (key_of, by_id), SAMPLE: keys[SAMPLE]}
         if column in filled.frame:
-            texts, written = data.column(column), filled.column(column)
+            texts, texts_filled = data.column(column), filled.column(column)
     # Spreadsheets change ids such as 00020: the number of the sample and its text are left.
     names = [name for name in keys if name in filled.frame] or [SAMPLE]
 
@@ -294,12 +294,12 @@ def _match_samples(
             return f"the text is not that of sample {sample} of {data}; {same}"
         return sample
 
-    found = []
+    matches = []
     for name in names if texts else names[:1]:
-        given = filled.column(name) if name in filled.frame else blank
-        found.append([find(name, *pair) for pair in zip(given, written, strict=True)])
-    ways = zip(*found, strict=True)
-    return [next((one for one in way if isinstance(one, int)), way[0]) for way in ways]
+        cells = filled.column(name) if name in filled.frame else blanks
+        matches.append([find(name, *pair) for pair in zip(cells, texts_filled, strict=True)])
+    rows = zip(*matches, strict=True)
+    return [next((sample for sample in row if isinstance(sample, int)), row[0]) for row in rows]
 
 
 def read_seeds(name: str, encoding: str) -> dict[str, Any]:

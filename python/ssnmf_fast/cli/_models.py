@@ -24,7 +24,7 @@ from .._data.times import Times
 from .._topics import amounts, topic_shares
 from ..report.evaluation import NONE_SURE, Evaluation, Measure, Score, evaluate, name_classes
 from ..report.shares import ClassShare, shares_of_classes
-from ._commands import MODELS as NAMED
+from ._commands import MODELS
 from ._labels import Mask, SampleLabels, read_seeds, warn_of_labels
 from ._options import UsageError, changed, refuse, warn
 from ._read import find_source
@@ -36,7 +36,7 @@ Ids = tuple[str, Sequence[Any]]  # name of the column, and the id of every sampl
 
 
 @dataclass(frozen=True, kw_only=True)
-class Data:
+class Samples:
     """Samples with labels, texts, ids and times; `image_shape` if rows of X are images."""
 
     X: Any
@@ -55,18 +55,18 @@ class Data:
         """Why no label can be predicted for a sample; "" if one can."""
         filled = np.diff(self.X.indptr) if sp.issparse(self.X) else (self.X > 0).any(axis=1)
         if self.texts is None:
-            return ["" if known else "no data" for known in filled]
+            return ["" if has_data else "no data" for has_data in filled]
         pairs = zip(self.texts, filled, strict=True)
-        return ["" if known else _UNKNOWN if text else _EMPTY for text, known in pairs]
+        return ["" if has_data else _UNKNOWN if text else _EMPTY for text, has_data in pairs]
 
     @cached_property
     def odd_texts(self) -> dict[str, int]:
         """How many texts are empty or have no known word, and how many others are repeated."""
         if self.texts is None:
             return {}
-        known = [text for text, why in zip(self.texts, self.reasons, strict=True) if not why]
+        usable = [text for text, why in zip(self.texts, self.reasons, strict=True) if not why]
         counts = {why: self.reasons.count(why) for why in (_EMPTY, _UNKNOWN)}
-        return {**counts, "repeated texts": len(known) - len(set(known))}
+        return {**counts, "repeated texts": len(usable) - len(set(usable))}
 
     def warn_of_reasons(self, consequence: str) -> None:
         """Warn of samples for which no label can be predicted."""
@@ -84,7 +84,7 @@ class Data:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Fitted(Data):
+class FittedModel(Samples):
     """A fitted model with data, of the fit or new."""
 
     model: Any
@@ -102,14 +102,14 @@ class Fitted(Data):
         if self.times is None:
             return None
         by = None if self.labels is None else self.labels.single_or_indicators()
-        more: Any = {
+        options: Any = {
             "freq": self.freq or "month",
             "feature_names": self.terms,
             "by": by,
             "unlabeled": None,
         }
-        over = estimators.topics_over_time(self.model, self.X, self.times.values, **more)
-        return replace(over, prevalence=getattr(self.model, "prevalence_", over.prevalence))
+        topics = estimators.topics_over_time(self.model, self.X, self.times.values, **options)
+        return replace(topics, prevalence=getattr(self.model, "prevalence_", topics.prevalence))
 
     @property
     def predicts(self) -> bool:
@@ -200,8 +200,9 @@ class Fitted(Data):
     @cached_property
     def sure(self) -> tuple[float, Score | None]:
         """The least probability of the surest predictions, and their accuracy."""
-        found = self.evaluation
-        return NONE_SURE if found is None or self.target is None else found.sure(self.target)
+        if self.evaluation is None or self.target is None:
+            return NONE_SURE
+        return self.evaluation.sure(self.target)
 
     @cached_property
     def to_check(self) -> Array:
@@ -217,12 +218,12 @@ class Fitted(Data):
         labels = self.labels
         return np.zeros(self.proba.shape) if labels is None else labels.indicators(self.classes)
 
-    def shares_of_codes(self, chosen: Any = True) -> list[ClassShare]:
+    def shares_of_codes(self, rows: Any = True) -> list[ClassShare]:
         """Return the share of every code in some samples, or in all, in natural order."""
-        counted = (self.coded | self.known) & chosen
-        parts = self.indicators, self.known, self.proba, self.guesses, counted
-        rows = {one.code: one for one in shares_of_classes(self.model, *parts)}
-        return [rows[name] for name in sort_naturally(self.classes)]
+        members = (self.coded | self.known) & rows
+        arrays = self.indicators, self.known, self.proba, self.guesses, members
+        shares = {share.code: share for share in shares_of_classes(self.model, *arrays)}
+        return [shares[name] for name in sort_naturally(self.classes)]
 
     @cached_property
     def scaled(self) -> Any:
@@ -282,15 +283,15 @@ exclusivity | topic exclusivity (FREX) | {:.3f}
 """
 
 
-def measure(fitted: Fitted) -> list[Measure]:
+def measure(fit: FittedModel) -> list[Measure]:
     """Return measures of named topics, of Bayesian models, and of topics of texts."""
-    model, labels, A = fitted.model, fitted.labels, fitted.model.components_
+    model, labels, A = fit.model, fit.labels, fit.model.components_
     values: dict[str, float] = {}
     counts = {"coherent": _COHERENT_TERMS, "diverse": _DIVERSE_TERMS}
-    if hasattr(model, "topic_names_") and labels is not None and fitted.held_out.any():
+    if hasattr(model, "topic_names_") and labels is not None and fit.held_out.any():
         names = [str(name) for name in model.topic_names_]
-        S = fitted.amounts[fitted.held_out, : len(names)]
-        truth = labels.indicators(names)[fitted.held_out]
+        S = fit.amounts[fit.held_out, : len(names)]
+        truth = labels.indicators(names)[fit.held_out]
         right = truth[np.arange(len(S)), S.argmax(axis=1)] * S.any(axis=1)
         values["largest_topic_right"] = float(np.mean(right))
         counts |= {"n": len(S), "k": len(names), "shown": int(truth.any(axis=0).sum())}
@@ -299,17 +300,17 @@ def measure(fitted: Fitted) -> list[Measure]:
             values |= {"similarity": matching.score, "resolved_topics": matching.n_resolved}
     if hasattr(model, "lower_bound_"):
         S = model.representation_
-        if fitted.guided and labels is not None:
-            known = labels.single()[fitted.training].astype(str)
-            score = metrics.inter_label_sparsity(S[fitted.training], known, unlabeled=None).score
+        if fit.guided and labels is not None:
+            classes = labels.single()[fit.training].astype(str)
+            score = metrics.inter_label_sparsity(S[fit.training], classes, unlabeled=None).score
             values["inter_label_sparsity"] = score
         values["lower_bound"] = float(np.ravel(model.lower_bound_)[-1])
-        if not fitted.guided and S.size > 1:
+        if not fit.guided and S.size > 1:
             values["sparsity"] = metrics.hoyer_sparsity(S)
     active = getattr(model, "active_components_", np.full(len(A), True))
     usable = A[active & ((A > 0).sum(axis=1) >= 2)]
-    if fitted.texts is not None and len(usable):
-        coherence = metrics.topic_coherence(fitted.X, usable, n_terms=_COHERENT_TERMS)
+    if fit.texts is not None and len(usable):
+        coherence = metrics.topic_coherence(fit.X, usable, n_terms=_COHERENT_TERMS)
         values["coherence"] = coherence.score
         if len(usable) > 1:
             exclusivity = metrics.topic_exclusivity(usable, n_terms=_COHERENT_TERMS)
@@ -335,16 +336,16 @@ _NEEDED = {"time": ", the column of the dates", "seeds": ", a file with words of
 _TEST_SIZE = 0.2
 
 
-class Model:
+class ModelType:
     """A model of the command: its options, and how to build its estimator."""
 
     def __init__(self, name: str, estimator: str) -> None:
         self.name, self.estimator = name, getattr(estimators, estimator)
-        known = signature(self.estimator).parameters
-        named = {one: _RENAMED.get(one, one) for one in (*_OPTIONS, "max_iter", "tol")}
-        self.parameters = {one: new for one, new in named.items() if new in known}
+        parameters = signature(self.estimator).parameters
+        names = {option: _RENAMED.get(option, option) for option in (*_OPTIONS, "max_iter", "tol")}
+        self.parameters = {option: name for option, name in names.items() if name in parameters}
         self.options = {*self.parameters} - {"max_iter", "tol"}
-        self.options |= {one for one, new in _OF_PARAMETER.items() if new in known}
+        self.options |= {option for option, name in _OF_PARAMETER.items() if name in parameters}
         self.guided = "test_size" in self.options  # is it fitted to labels?
         if self.guided and name not in _NOT_OF_LABELS:
             self.options.add("label_separator")
@@ -353,8 +354,8 @@ class Model:
         # Does the fit estimate the accuracy, and has each class its topic?
         self.validates = "self_training" in self.options
         # Does the estimator choose the number of topics of texts?
-        self.chooses_rank = "auto" in str(getattr(known.get("n_components"), "annotation", ""))
-        weight = str(getattr(known.get("supervision_weight"), "annotation", ""))
+        self.chooses_rank = "auto" in str(getattr(parameters.get("n_components"), "annotation", ""))
+        weight = str(getattr(parameters.get("supervision_weight"), "annotation", ""))
         self.refused = "auto" if weight and "auto" not in weight else math.inf  # as that weight
 
     def targets(self, labels: SampleLabels) -> Array:
@@ -370,7 +371,7 @@ class Model:
         terms: list[str] | None = None,
     ) -> Any:
         """Return the estimator, not fitted; it will see only `labels`."""
-        params = {new: getattr(options, name) for name, new in self.parameters.items()}
+        params = {parameter: getattr(options, name) for name, parameter in self.parameters.items()}
         rank, by = options.rank, "labels"
         names: Collection[str] | None = None if labels is None else labels.names
         if self.guided:
@@ -390,32 +391,32 @@ class Model:
         return self.estimator(dtype=options.dtype, callback=callback, **params)
 
 
-MODELS = {name: Model(name, estimator) for name, (estimator, _) in NAMED.items()}
+MODEL_TYPES = {name: ModelType(name, estimator) for name, (estimator, _) in MODELS.items()}
 
 
 def users_of(option: str) -> str:
-    return ", ".join(name for name, model in MODELS.items() if option in model.options)
+    return ", ".join(name for name, model in MODEL_TYPES.items() if option in model.options)
 
 
-def choose_model(options: Namespace) -> tuple[Model, Namespace]:
+def choose_model(options: Namespace) -> tuple[ModelType, Namespace]:
     """Return the model of the options, or the default, and checked options with its defaults."""
     seeded = options.model is None and options.seeds is not None
     default = "seeded" if seeded else "few-labels" if options.labels else "nmf"
-    model = MODELS[options.model or default]
+    model = MODEL_TYPES[options.model or default]
     needs = {"labels": model.guided and "seeds" not in model.options}
-    of_time = next((name for name in ("freq", "time_format") if getattr(options, name)), None)
-    needs |= {"time": model.dated or of_time is not None, "seeds": "seeds" in model.options}
-    for name, needed in needs.items():
-        if needed and not getattr(options, name):
+    time_option = next((name for name in ("freq", "time_format") if getattr(options, name)), None)
+    needs |= {"time": model.dated or time_option is not None, "seeds": "seeds" in model.options}
+    for name, is_needed in needs.items():
+        if is_needed and not getattr(options, name):
             hint = _NEEDED.get(name, "; without labels use --model nmf")
-            who = f"--model {model.name}"
-            if name == "time" and of_time is not None and not model.dated:
-                who = f"--{of_time.replace('_', '-')}"
-            raise UsageError(f"{who} needs --{name}{hint}")
+            subject = f"--model {model.name}"
+            if name == "time" and time_option is not None and not model.dated:
+                subject = f"--{time_option.replace('_', '-')}"
+            raise UsageError(f"{subject} needs --{name}{hint}")
     for name in (*_OPTIONS, *_OF_PARAMETER, "label_separator"):
         if name not in model.options | {"freq"}:
-            who = f"--model {model.name} (only by {users_of(name)})"
-            refuse(options, (name,), f"is not used by {who}")
+            subject = f"--model {model.name} (only by {users_of(name)})"
+            refuse(options, (name,), f"is not used by {subject}")
     if options.method not in (None, "auto", "tied", "tensor"):
         of_methods = "is only used with --method auto, tied and tensor"
         refuse(options, ("documents_per_slice",), of_methods)
@@ -429,24 +430,24 @@ def choose_model(options: Namespace) -> tuple[Model, Namespace]:
         values["rank"] = "auto"
     values = {name: value for name, value in values.items() if getattr(options, name) is None}
     options = changed(options, **values, model=model.name)
-    rank, weight, wrong = options.rank, options.supervision_weight, None
+    rank, weight, reason = options.rank, options.supervision_weight, None
     if rank is None and not (model.names_topics or model.validates):
-        wrong = "needs --rank, the number of topics; few-labels has topics for each class"
+        reason = "needs --rank, the number of topics; few-labels has topics for each class"
     elif rank is not None and model.validates:
-        wrong = "takes no --rank: it has one topic per class; ssnmf takes --rank"
+        reason = "takes no --rank: it has one topic per class; ssnmf takes --rank"
     elif rank == "auto" and not model.chooses_rank:
-        wrong = "takes no --rank auto: give the number of topics"
-        wrong += ", or leave --rank out" if model.names_topics else ""
+        reason = "takes no --rank auto: give the number of topics"
+        reason += ", or leave --rank out" if model.names_topics else ""
     elif weight is not None and weight == model.refused:
-        wrong = f"takes no --supervision-weight {weight}"
-    if wrong is not None:
-        raise UsageError(f"--model {model.name} {wrong}")
+        reason = f"takes no --supervision-weight {weight}"
+    if reason is not None:
+        raise UsageError(f"--model {model.name} {reason}")
     if rank is not None and options.free_topics is not None:
         raise UsageError("--rank and --free-topics both set the number of topics; give one")
     return model, options
 
 
-def check_labels(model: Model, labels: SampleLabels | None, options: Namespace) -> None:
+def check_labels(model: ModelType, labels: SampleLabels | None, options: Namespace) -> None:
     """Raise UsageError for labels that the model cannot take; warn about unlikely labels."""
     if labels is None:
         return

@@ -57,12 +57,12 @@ def options_of_file(name: str, parser: ArgumentParser) -> dict[str, Any]:
     if not isinstance(content, Mapping):
         raise UsageError(f"--config {name}: expected options by name, such as rank: 5")
     actions: dict[str, Action] = {
-        option[2:]: one
-        for one in parser._actions
-        for option in one.option_strings
-        if option.startswith("--") and one.dest not in ("help", "config")
+        option[2:]: action
+        for action in parser._actions
+        for option in action.option_strings
+        if option.startswith("--") and action.dest not in ("help", "config")
     }
-    words = [STANDARD for one in parser._actions if not one.option_strings]
+    words = [STANDARD for action in parser._actions if not action.option_strings]
     for key, value in content.items():
         option = str(key).replace("_", "-")
         if option not in actions:
@@ -71,11 +71,11 @@ def options_of_file(name: str, parser: ArgumentParser) -> dict[str, Any]:
             raise UsageError(f"--config {name}: there is no option {str(key)!r}{hint}")
         words += _words(option, value, actions[option])
     try:
-        found = vars(parser.parse_args(words))
+        options = vars(parser.parse_args(words))
     except UsageError as error:
         raise UsageError(f"--config {name}: {error}") from error
-    known = {one.dest for one in actions.values()}
-    return {name: value for name, value in found.items() if name in known}
+    names = {action.dest for action in actions.values()}
+    return {name: value for name, value in options.items() if name in names}
 
 
 def _words(option: str, value: Any, action: Action) -> list[str]:
@@ -87,10 +87,10 @@ def _words(option: str, value: Any, action: Action) -> list[str]:
         return [f"--{option}"] if value else [no] * (no in action.option_strings)
     parts = value if isinstance(value, list) else [value]
     if isinstance(value, Mapping):
-        parts = [",".join(f"{name}={one}" for name, one in value.items())]
+        parts = [",".join(f"{name}={number}" for name, number in value.items())]
     elif isinstance(value, list) and not isinstance(action, _AppendAction):
         parts = [",".join(map(str, value))]
-    return [f"--{option}={one}" for one in parts]
+    return [f"--{option}={number}" for number in parts]
 
 
 def _read(path: Path) -> Any:

@@ -25,7 +25,7 @@ from .._common.text import shorten, sort_naturally
 from .._config import show_config
 from ..report import Summary, png, read
 from ._labels import SAMPLE
-from ._models import Fitted, Ids
+from ._models import FittedModel, Ids
 from ._options import KINDS, STANDARD, UsageError, for_json, warn
 
 MODEL_NAME, METRICS_NAME, PAGE_NAME = "model.npz", "metrics.json", "report.html"
@@ -44,7 +44,7 @@ Rows = Iterable[Sequence[Any]]
 Inputs = Iterable[str | Path | None]
 
 
-class Results:
+class ResultsFolder:
     """A folder of results; `about` describes its possible files, in the order of printing."""
 
     def __init__(
@@ -62,8 +62,8 @@ class Results:
     def _draw(self, name: str, make: Callable[[], Any]) -> bytes | None:
         """Write a figure or a page; None if that fails, as the other results do not need it."""
         try:
-            made = make()
-            content = made.encode("utf-8", _ESCAPED) if isinstance(made, str) else png(made)
+            page = make()
+            content = page.encode("utf-8", _ESCAPED) if isinstance(page, str) else png(page)
         except Exception as error:
             self._left_out[name] = f"to get them: {PLOT_HINT}"
             if not isinstance(error, MissingPackageError):
@@ -77,8 +77,8 @@ class Results:
         """Put all files in place, then draw, and print the files; return what programs read."""
         self.path(CONTENT_NAME).write_text(summary.content() + "\n", "utf-8", _ESCAPED)
         path = self.path(next(name for name in SUMMARIES if name in self._about))
-        known = {"command": self._command, **summary.numbers, "files": sorted(self._written)}
-        text = json.dumps(for_json(known), indent=2, ensure_ascii=False) + "\n"
+        content = {"command": self._command, **summary.numbers, "files": sorted(self._written)}
+        text = json.dumps(for_json(content), indent=2, ensure_ascii=False) + "\n"
         path.write_text(text, "utf-8", _ESCAPED)
         for name in self._about.keys() - self._written:
             self._files.remove(self._folder / name)
@@ -90,16 +90,16 @@ class Results:
         width = max(len(str(self._folder / name)) for name in names)
         for name in names:
             print(f"  {self._folder / name!s:<{width}}  {self._about[name]}")
-        for why in dict.fromkeys(self._left_out.values()):
-            missing = ", ".join(name for name in self._about if self._left_out.get(name) == why)
-            print(f"  left out: {missing}; {why}")
-        found = {**summary.numbers, "out": str(self._folder), "files": sorted(names)}
-        return found | ({"left_out": self._left_out} if self._left_out else {})
+        for reason in dict.fromkeys(self._left_out.values()):
+            missing = ", ".join(name for name in self._about if self._left_out.get(name) == reason)
+            print(f"  left out: {missing}; {reason}")
+        numbers = {**summary.numbers, "out": str(self._folder), "files": sorted(names)}
+        return numbers | ({"left_out": self._left_out} if self._left_out else {})
 
     def write_rows(self, name: str, rows: Iterable[Mapping[str, Any]]) -> None:
         """Write dictionaries, if there are any."""
-        if found := [*rows]:
-            self.write_csv(name, [*found[0]], ([*row.values()] for row in found))
+        if table := [*rows]:
+            self.write_csv(name, [*table[0]], ([*row.values()] for row in table))
 
     def write_csv(self, name: str, heads: Sequence[Any], rows: Rows) -> None:
         with self.path(name).open("w", encoding=_OF_FILES, errors=_ESCAPED, newline="") as file:
@@ -107,9 +107,9 @@ class Results:
 
 
 @contextmanager
-def results_folder(
+def open_results(
     options: Namespace, command: str, about: Mapping[str, str], inputs: Inputs, ending: str = _OURS
-) -> Iterator[Results]:
+) -> Iterator[ResultsFolder]:
     """Make a folder for results, which replace those of an earlier run, and nothing else."""
     if options.out == STANDARD:
         raise UsageError("--out -: the results are several files; --out needs a folder")
@@ -118,18 +118,18 @@ def results_folder(
     about |= {PAGE_NAME: "everything on one page: open this first"}
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"{folder} is a file; --out needs a folder")
-    for one in ("", *about):
-        _refuse_input(folder / one, inputs if one else ())
-        if (folder / one).exists() and not os.access(folder / one, os.W_OK):
-            raise UsageError(f"--out: {folder / one} cannot be written to")
-    found, there = read_summary(folder)[0], folder.iterdir() if folder.exists() else ()
-    others = sorted(path.name for path in there if not path.name.startswith("."))
-    if found != command and others:
-        wrong = f"results of `ssnmf-fast {found}`" if found else f"other files, such as {others[0]}"
-        known = f"a new or empty one, or one with results of {command}"
-        raise UsageError(f"--out: the folder {folder} has {wrong}; name {known}")
+    for name in ("", *about):
+        _refuse_input(folder / name, inputs if name else ())
+        if (folder / name).exists() and not os.access(folder / name, os.W_OK):
+            raise UsageError(f"--out: {folder / name} cannot be written to")
+    owner, paths = read_summary(folder)[0], folder.iterdir() if folder.exists() else ()
+    others = sorted(path.name for path in paths if not path.name.startswith("."))
+    if owner != command and others:
+        wrong = f"results of `ssnmf-fast {owner}`" if owner else f"other files, such as {others[0]}"
+        choices = f"a new or empty one, or one with results of {command}"
+        raise UsageError(f"--out: the folder {folder} has {wrong}; name {choices}")
     with new_files(folder) as files:
-        yield Results(folder, command, about, files, options.safe_csv)
+        yield ResultsFolder(folder, command, about, files, options.safe_csv)
 
 
 def read_summary(folder: Path) -> tuple[str, set[str]]:
@@ -149,9 +149,9 @@ def run_report(options: Namespace) -> dict[str, Any]:
         summary = read((folder / CONTENT_NAME).read_text(encoding="utf-8"))
     except (OSError, ValueError, TypeError, LookupError) as error:
         wrong = f"{folder} has no {CONTENT_NAME} of this version of ssnmf-fast"
-        made_by = read_summary(folder)[0] or "fit, choose-rank, complete or recommend"
-        raise UsageError(f"{wrong}; it needs a new folder of {made_by}") from error
-    paths = {one.file: folder / one.file for one in summary.pictures}
+        command = read_summary(folder)[0] or "fit, choose-rank, complete or recommend"
+        raise UsageError(f"{wrong}; it needs a new folder of {command}") from error
+    paths = {picture.file: folder / picture.file for picture in summary.pictures}
     page = summary.html({name: path.read_bytes() for name, path in paths.items() if path.exists()})
     with new_files(folder) as files:
         files.path(folder / PAGE_NAME).write_text(page, "utf-8", _ESCAPED)
@@ -180,36 +180,36 @@ def refuse_replacing(out: Path, inputs: Inputs) -> None:
 
 
 def _refuse_input(out: Path, inputs: Inputs) -> None:
-    for one in inputs:  # under any name
-        if one is not None and out.exists() and os.path.exists(one) and out.samefile(one):
-            raise UsageError(f"--out: {out} would replace {one}, an input; name another place")
+    for path in inputs:  # under any name
+        if path is not None and out.exists() and os.path.exists(path) and out.samefile(path):
+            raise UsageError(f"--out: {out} would replace {path}, an input; name another place")
 
 
 @contextmanager
 def new_files(folder: Path) -> Iterator[Replacement]:
     """Make a folder and its parents, for files that appear together at the end."""
-    new = [path for path in (folder, *folder.parents) if not path.exists()]
+    folders = [path for path in (folder, *folder.parents) if not path.exists()]
     # Only the main thread may handle signals.
-    stops = threading.current_thread() is threading.main_thread()
-    stops = stops and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
-    if stops:
+    catches = threading.current_thread() is threading.main_thread()
+    catches = catches and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    if catches:
         signal.signal(signal.SIGTERM, lambda number, _: sys.exit(_SIGNAL_EXIT + number))
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with Replacement() as files:
             yield files
     except BaseException:
-        for path in new:  # the innermost first
+        for path in folders:  # the innermost first
             if not path.is_dir() or any(path.iterdir()):
                 break
             path.rmdir()
         raise
     finally:
-        if stops:
+        if catches:
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
-class Output:
+class TableOutput:
     """Place and format of a table, from --out, --out-format and --safe-csv."""
 
     def __init__(self, options: Namespace) -> None:
@@ -276,62 +276,62 @@ def make_table(ids: Ids | None, columns: Columns) -> tuple[list[str], Rows]:
 
 
 def make_predictions(
-    fitted: Fitted, *, new: bool = False, explain: bool = False
+    fit: FittedModel, *, new: bool = False, explain: bool = False
 ) -> tuple[list[str], Rows]:
     """Return a table of the labels of every sample, and the predictions of a model."""
-    texts, labels, columns = fitted.texts, fitted.labels, Columns()
+    texts, labels, columns = fit.texts, fit.labels, Columns()
     if texts is not None:
         columns.append(("text", [*map(shorten, texts)]))
-    predictions = fitted.predictions if fitted.predicts else []
+    predictions = fit.predictions if fit.predicts else []
     if labels is not None:
-        given = labels.text(fitted.separator)
+        given = labels.text(fit.separator)
         if predictions:
-            sources = np.where(fitted.coded, "predicted", np.where(fitted.known, "given", ""))
-            sources = np.where(fitted.held_out, "held out", sources).tolist()
-            codes = [one or other for one, other in zip(given, predictions, strict=True)]
+            sources = np.where(fit.coded, "predicted", np.where(fit.known, "given", ""))
+            sources = np.where(fit.held_out, "held out", sources).tolist()
+            codes = [label or guess for label, guess in zip(given, predictions, strict=True)]
             columns += [("code", codes), ("source", sources)]
         columns.append(("label", given))
-    if fitted.predicts:
-        certainty = fitted.certainty.round(_PROBABILITY_DIGITS).astype(object)
-        second, checks = fitted.name_second(), np.full(len(certainty), "", dtype=object)
-        certainty[~fitted.coded] = second[~fitted.coded] = None
-        checks[fitted.to_check] = "check by hand"
+    if fit.predicts:
+        certainty = fit.certainty.round(_PROBABILITY_DIGITS).astype(object)
+        second, checks = fit.name_second(), np.full(len(certainty), "", dtype=object)
+        certainty[~fit.coded] = second[~fit.coded] = None
+        checks[fit.to_check] = "check by hand"
         columns += [("prediction", predictions), ("probability", certainty), ("second", second)]
-        if fitted.target is not None or fitted.least is not None:
+        if fit.target is not None or fit.least is not None:
             columns.append(("check", checks))
-    if any(fitted.reasons):
-        columns.append(("reason", fitted.reasons))
-    columns += list_probabilities(fitted) if new and fitted.predicts else []
+    if any(fit.reasons):
+        columns.append(("reason", fit.reasons))
+    columns += list_probabilities(fit) if new and fit.predicts else []
     if explain:
-        explanation = fitted.model.explain(fitted.X)
-        if fitted.terms is not None:
-            explanation = replace(explanation, feature_names=fitted.terms)
+        explanation = fit.model.explain(fit.X)
+        if fit.terms is not None:
+            explanation = replace(explanation, feature_names=fit.terms)
         leading = explanation.leading_terms()
         if not any(leading):
-            why = "the model predicts from topics alone, or the samples have none of its terms"
-            warn(f"no term supports a prediction: {why}")
+            reason = "the model predicts from topics alone, or the samples have none of its terms"
+            warn(f"no term supports a prediction: {reason}")
         columns.append(("terms", [", ".join(terms) for terms in leading]))
-    if hasattr(fitted.model, "topic_names_"):
+    if hasattr(fit.model, "topic_names_"):
         # Free topics explain what no label describes, and do not show which label fits.
-        named = [str(name) for name in fitted.model.topic_names_]
-        topics, weights = _find_largest(fitted.amounts[:, : len(named)], named)
-        names = [f"weight {name}" for name in fitted.model.get_feature_names_out()]
+        topic_names = [str(name) for name in fit.model.topic_names_]
+        topics, weights = _find_largest(fit.amounts[:, : len(topic_names)], topic_names)
+        names = [f"weight {name}" for name in fit.model.get_feature_names_out()]
         columns += [("topic", topics), ("weight", weights)]
-        columns += zip(names, _drop_tiny(fitted.amounts).T.tolist(), strict=True)
-    elif not fitted.predicts:
-        topics, shares = _find_largest(fitted.shares, range(fitted.shares.shape[1]))
+        columns += zip(names, _drop_tiny(fit.amounts).T.tolist(), strict=True)
+    elif not fit.predicts:
+        topics, shares = _find_largest(fit.shares, range(fit.shares.shape[1]))
         columns += [("topic", topics), ("share", shares)]
         if new:
-            weights = _drop_tiny(fitted.representation).T.tolist()
+            weights = _drop_tiny(fit.representation).T.tolist()
             columns += [(f"component{k}", column) for k, column in enumerate(weights)]
-    return make_table(fitted.ids, columns)
+    return make_table(fit.ids, columns)
 
 
-def list_probabilities(fitted: Fitted) -> Columns:
+def list_probabilities(fit: FittedModel) -> Columns:
     """Return a column for every class, in natural order; none for a sample with a reason."""
-    values = fitted.proba.round(_PROBABILITY_DIGITS).astype(object)
-    values[np.array(fitted.reasons) != ""] = None
-    proba = dict(zip(fitted.classes, values.T.tolist(), strict=True))
+    values = fit.proba.round(_PROBABILITY_DIGITS).astype(object)
+    values[np.array(fit.reasons) != ""] = None
+    proba = dict(zip(fit.classes, values.T.tolist(), strict=True))
     return [(f"probability {name}", proba[name]) for name in sort_naturally([*proba])]
 
 

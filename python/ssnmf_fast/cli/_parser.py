@@ -76,11 +76,11 @@ def _read_ranks(text: str) -> tuple[int, ...]:
         high, step = [*others, low][0], [*others, 1, 1][1]
         if len(others) > 2 or high < low:
             raise ValueError
-        some = range(low, high + 1, step)
-        if len(some) + len(ranks) > _MOST_RANKS:
+        interval = range(low, high + 1, step)
+        if len(interval) + len(ranks) > _MOST_RANKS:
             wrong = f"must be at most {_MOST_RANKS} numbers of topics, like 5:100:5; got {text!r}"
             raise ArgumentTypeError(wrong)
-        ranks.update(some)
+        ranks.update(interval)
     return tuple(sorted(ranks))
 
 
@@ -165,8 +165,8 @@ def kind_of(declared: str) -> dict[str, Any]:
         try:
             return text if text in words else read(text)
         except (ValueError, LookupError) as error:
-            needed = ", ".join([*words, f"or {expected}"]) if words else expected
-            raise ArgumentTypeError(f"must be {needed}; got {text!r}") from error
+            choices = ", ".join([*words, f"or {expected}"]) if words else expected
+            raise ArgumentTypeError(f"must be {choices}; got {text!r}") from error
 
     return {"type": parse, "metavar": declared}
 
@@ -227,28 +227,29 @@ class _Commands(_Parser):
         self._defaults_of: dict[str, dict[str, Any]] = {}
         for name, (module, function, text) in COMMANDS.items():
             help, description, options = re.split(r"\s*^---$\s*", text, flags=re.MULTILINE)
-            given = [*re.findall(r"(?m)^([A-Z]+):", options), "[option ...]"]
-            more: Any = {"help": help, "usage": " ".join(["ssnmf-fast", name, *given])}
+            positionals = [*re.findall(r"(?m)^([A-Z]+):", options), "[option ...]"]
+            more: Any = {"help": help, "usage": " ".join(["ssnmf-fast", name, *positionals])}
             more |= {"description": description, "formatter_class": _Formatter}
-            self._parsers[name] = new = commands.add_parser(name, argument_default=SUPPRESS, **more)
-            new.set_defaults(run=partial(_run, module, function), command=name)
-            self._defaults_of[name] = _add_options(new, options)
+            parser = commands.add_parser(name, argument_default=SUPPRESS, **more)
+            parser.set_defaults(run=partial(_run, module, function), command=name)
+            self._parsers[name] = parser
+            self._defaults_of[name] = _add_options(parser, options)
         width = max(map(len, MODELS))
         models = (f"\n  {name:<{width}}  {about}" for name, (_, about) in MODELS.items())
         self._parsers["fit"].epilog = "models:" + "".join(models)
 
     def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Return all options; `given` names those that differ from the defaults."""
-        found = vars(super().parse_args(args, namespace))
-        command = found.pop("command")
+        options = vars(super().parse_args(args, namespace))
+        command = options.pop("command")
         parser, defaults = self._parsers[command], self._defaults_of[command]
-        if "config" in found:
-            found = options_of_file(found["config"], parser) | found
+        if "config" in options:
+            options = options_of_file(options["config"], parser) | options
         if command in _LIKE_FIT:
             defaults = {**self._defaults_of["fit"], **defaults}
-            found = _LIKE_FIT[command] | found
-        given = {name for name, value in found.items() if defaults.get(name) != value}
-        return Namespace(**{**defaults, **found}, given=given)
+            options = _LIKE_FIT[command] | options
+        changed = {name for name, value in options.items() if defaults.get(name) != value}
+        return Namespace(**{**defaults, **options}, given=changed)
 
 
 def build_parser() -> ArgumentParser:

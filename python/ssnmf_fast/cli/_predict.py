@@ -19,12 +19,12 @@ from ..completion._complete import counts
 from ..completion._result import Completion
 from ._complete import read_pairs
 from ._labels import read_labels_of
-from ._models import MODELS, SEPARATOR, Fitted
+from ._models import MODEL_TYPES, SEPARATOR, FittedModel
 from ._options import UsageError, refuse, warn
 from ._outputs import (
     METRICS_NAME,
     MODEL_NAME,
-    Output,
+    TableOutput,
     make_predictions,
     make_table,
     refuse_replacing,
@@ -35,10 +35,10 @@ from ._text import find_ids, read_for_model
 
 
 def run(options: Namespace) -> dict[str, Any]:
-    out, data, path = Output(options), find_source(options), _find_model(options.model)
-    stored = path.parent / VECTORIZER_NAME
+    out, data, path = TableOutput(options), find_source(options), _find_model(options.model)
+    vectorizer_path = path.parent / VECTORIZER_NAME
     if out.path is not None:
-        refuse_replacing(out.path, (path, data.path, stored, path.parent / METRICS_NAME))
+        refuse_replacing(out.path, (path, data.path, vectorizer_path, path.parent / METRICS_NAME))
     model = load(path)
     if isinstance(model, (Completion, Recommender)):
         reason = f"is for a model of `ssnmf-fast fit`; not {path}"
@@ -54,25 +54,25 @@ def run(options: Namespace) -> dict[str, Any]:
     model.set_params(n_threads=options.threads)
     notes = read_notes(path)
     if data.is_table:
-        vectorizer, table, texts, X = read_for_model(data, stored, options.text)
-        noted = notes.get("id")  # as in the fit
-        name = options.id or (noted if noted in [*table.frame] else None)
+        vectorizer, table, texts, X = read_for_model(data, vectorizer_path, options.text)
+        id_column = notes.get("id")  # as in the fit
+        name = options.id or (id_column if id_column in [*table.frame] else None)
         ids = find_ids(table, name, options.text or vectorizer.column)
-        known: dict[str, Any] = {"ids": ids, "terms": vectorizer.terms, "texts": texts}
+        fields: dict[str, Any] = {"ids": ids, "terms": vectorizer.terms, "texts": texts}
     else:
         refuse(options, ("id", "text"), f"names a column of a table; {data} is a matrix")
-        X, known = read_matrix(data), {}
-    known["separator"] = str(notes.get("label_separator", SEPARATOR))
-    fitted = Fitted(model=model, X=X, least=notes.get("least"), **known)
-    fitted.warn_of_reasons("nothing is predicted for them")
-    if not fitted.predicts:
+        X, fields = read_matrix(data), {}
+    fields["separator"] = str(notes.get("label_separator", SEPARATOR))
+    fit = FittedModel(model=model, X=X, least=notes.get("least"), **fields)
+    fit.warn_of_reasons("nothing is predicted for them")
+    if not fit.predicts:
         refuse(options, ("explain",), f"needs a model that predicts labels; not {path}")
-    out.write(*make_predictions(fitted, new=True, explain=options.explain))
-    count = int(fitted.X.shape[0])
+    out.write(*make_predictions(fit, new=True, explain=options.explain))
+    count = int(fit.X.shape[0])
     if out.path is not None:
-        what = "predictions" if fitted.predicts else "samples with the weights of their topics"
-        more = "" if fitted.least is None else f"; to check by hand: {len(fitted.to_check)}"
-        print(f"{count} {what} are in {out}{more}")
+        what = "predictions" if fit.predicts else "samples with the weights of their topics"
+        remark = "" if fit.least is None else f"; to check by hand: {len(fit.to_check)}"
+        print(f"{count} {what} are in {out}{remark}")
     return {"model": type(model).__name__, "samples": count, "out": str(out)}
 
 
@@ -85,7 +85,7 @@ def _find_model(name: str) -> Path:
 
 
 def _predict_ratings(
-    out: Output, model: Completion, path: Path, data: Source, options: Namespace
+    out: TableOutput, model: Completion, path: Path, data: Source, options: Namespace
 ) -> dict[str, Any]:
     row_ids, column_ids = model.row_ids, model.column_ids
     if row_ids is None or column_ids is None:
@@ -103,15 +103,15 @@ def _predict_ratings(
         how = "the mean of all users or items"
         if model.has_biases:
             how = "the overall mean plus the bias of the user or the item that is known"
-        missing = counts(*unknown, ("user", "item"))
-        warn(f"not in the model: {missing} of {data}; predictions for them are {how}")
+        names = counts(*unknown, ("user", "item"))
+        warn(f"not in the model: {names} of {data}; predictions for them are {how}")
     columns = {"user": np.array(users)[pairs["user"]], "item": np.array(items)[pairs["item"]]}
     columns["predicted rating"] = quietly(UNINFORMED, model.predict, *columns.values())
     out.write(*make_table(None, [(name, column.tolist()) for name, column in columns.items()]))
     if out.path is not None:
         print(f"{len(pairs)} predicted ratings are in {out}")
-    counted = {"samples": len(pairs), "unknown users": unknown[0], "unknown items": unknown[1]}
-    return {"model": "Completion", **counted, "out": str(out)}
+    sizes = {"samples": len(pairs), "unknown users": unknown[0], "unknown items": unknown[1]}
+    return {"model": "Completion", **sizes, "out": str(out)}
 
 
 def run_verify(options: Namespace) -> dict[str, Any]:
@@ -121,21 +121,21 @@ def run_verify(options: Namespace) -> dict[str, Any]:
         _, data, _, X = read_for_model(source, path.parent / VECTORIZER_NAME, options.text)
     else:
         X = read_matrix(source)
-    y, fitted = None, load(path)
-    if options.labels is None and isinstance(fitted, (ClassifierMixin, RegressorMixin)):
+    y, model = None, load(path)
+    if options.labels is None and isinstance(model, (ClassifierMixin, RegressorMixin)):
         raise UsageError(f"{path} was fitted to labels, too: name their column with --labels")
     if options.labels is not None:  # as the fit saw them
         try:
             content = json.loads((path.parent / METRICS_NAME).read_text(encoding="utf-8"))
-            model, settings = MODELS[content["model"]], content["settings"]
+            model_type, settings = MODEL_TYPES[content["model"]], content["settings"]
             share, seed = float(settings.get("test size", 0.0)), int(settings.get("seed", 0))
         except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as why:
             where = f"{METRICS_NAME} is missing there, or from another command"
             raise UsageError(f"--labels needs the folder of `ssnmf-fast fit`; {where}") from why
-        labels = read_labels_of(options, data, X.shape[0]) if model.guided else None
+        labels = read_labels_of(options, data, X.shape[0]) if model_type.guided else None
         if labels is not None:
-            y = model.targets(labels.without(labels.hold_out(share, seed)))
-    verification = verify(fitted, X, y, n_threads=options.threads)
+            y = model_type.targets(labels.without(labels.hold_out(share, seed)))
+    verification = verify(model, X, y, n_threads=options.threads)
     print(verification)
     values = [list(row) for row in verification.table]
     return {"ok": verification.ok, "differences": verification.differences, "values": values}

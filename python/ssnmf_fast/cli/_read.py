@@ -39,15 +39,15 @@ if TYPE_CHECKING:
 @contextmanager
 def keeping_warnings() -> Iterator[list[str]]:
     """Collect the warnings of a block in a list, and show them too."""
-    show, told = warnings.showwarning, list[str]()
+    show, issued = warnings.showwarning, list[str]()
 
     def keep(message: Warning | str, *place: Any, **more: Any) -> None:
-        told.append(" ".join(str(message).split()).rstrip("."))
+        issued.append(" ".join(str(message).split()).rstrip("."))
         show(message, *place, **more)
 
     warnings.showwarning = keep
     try:
-        yield told
+        yield issued
     finally:
         warnings.showwarning = show
 
@@ -103,7 +103,7 @@ class Source:
 def find_source(options: Namespace) -> Source:
     """Return the source for the options data, format, encoding, delimiter and quoting."""
     path = None if options.data == STANDARD else Path(options.data)
-    kind, known = options.format and f".{options.format}", (*TABLES, *MATRICES)
+    kind, kinds = options.format and f".{options.format}", (*TABLES, *MATRICES)
     if path is not None:
         endings = [suffix.lower() for suffix in path.suffixes if suffix.lower() != ".gz"]
         ending = endings[-1] if endings else ""
@@ -113,16 +113,16 @@ def find_source(options: Namespace) -> Source:
             raise UsageError(f"{path} is a folder; expected a file")
         if kind is not None and ending in MATRICES:
             raise UsageError(f"--format is for tables; {path} is a matrix")
-        if kind is None and ending not in known:
-            wrong = f"unknown kind of file {ending!r}; known are {', '.join(known)} (and .gz)"
+        if kind is None and ending not in kinds:
+            wrong = f"unknown kind of file {ending!r}; known are {', '.join(kinds)} (and .gz)"
             raise UsageError(f"{path}: {wrong}; {_SAVE}, or name its format with --format")
         kind = kind or ending
     kind = kind or ".csv"
     quoting = getattr(options, "quoting", None)
-    for name, given in (("delimiter", options.delimiter), ("quoting", quoting)):
-        if given is not None and kind not in _DELIMITERS:
-            read = f"{options.data} is read as {kind[1:]}"
-            raise UsageError(f"--{name} is only used for .csv and .tsv; {read}")
+    for name, option in (("delimiter", options.delimiter), ("quoting", quoting)):
+        if option is not None and kind not in _DELIMITERS:
+            kind_read = f"{options.data} is read as {kind[1:]}"
+            raise UsageError(f"--{name} is only used for .csv and .tsv; {kind_read}")
     delimiter = options.delimiter or _DELIMITERS.get(kind, ",")
     return Source(path, kind, options.encoding, delimiter, quoting)
 
@@ -136,21 +136,21 @@ def open_text(path: Path | None, encoding: str) -> TextIO:
     if path is None and sys.stdin is None:
         raise UsageError("standard input is closed; give a file in place of -")
     binary: Any = sys.stdin.buffer if path is None else _open_binary(path)
-    known = codecs.lookup(encoding).name
+    codec = codecs.lookup(encoding).name
     head = binary.peek(_HEAD)[:_HEAD] if hasattr(binary, "peek") else b""
     if (
         (b"\0" in head or head.startswith(_BINARY))
-        and not known.startswith(("utf-16", "utf-32"))
+        and not codec.startswith(("utf-16", "utf-32"))
         and not head.startswith(_UTF16_MARKS)  # which the decoder reports
     ):
         binary.close()
         name = "standard input" if path is None else path
         if not (any(head[::2]) and any(head[1::2])):
             raise UsageError(f"{name} is text in UTF-16; give --encoding utf-16-le or utf-16-be")
-        wanted = f"text: one value per line (numpy.savetxt), or a table ({', '.join(TABLES)})"
-        raise UsageError(f"{name} is a binary file; expected {wanted}; {_SAVE}")
-    marked = head.startswith(codecs.BOM_UTF8)  # by a spreadsheet program
-    if known == "utf-8" or marked:
+        expected = f"text: one value per line (numpy.savetxt), or a table ({', '.join(TABLES)})"
+        raise UsageError(f"{name} is a binary file; expected {expected}; {_SAVE}")
+    has_mark = head.startswith(codecs.BOM_UTF8)  # by a spreadsheet program
+    if codec == "utf-8" or has_mark:
         encoding = "utf-8-sig"
     return io.TextIOWrapper(binary, encoding, newline="")
 
@@ -173,8 +173,8 @@ def reporting(name: object) -> Iterator[None]:
     try:
         yield
     except UnicodeDecodeError as error:
-        marked = bytes(error.object[:2]) in _UTF16_MARKS
-        guess = "utf-16" if marked else "cp1252 or latin-1"
+        has_mark = bytes(error.object[:2]) in _UTF16_MARKS
+        guess = "utf-16" if has_mark else "cp1252 or latin-1"
         encoding = "UTF-8" if error.encoding.startswith("utf-8") else error.encoding
         wrong = f"{name} is not {encoding} text ({error})"
         raise UsageError(f"{wrong}; name its encoding with --encoding, perhaps {guess}") from error
@@ -206,10 +206,10 @@ def load_matrix(source: Source) -> Any:
     """Read a matrix as stored, perhaps with repeated entries: csr, csc, bsr or coo."""
     path = source.path
     assert path is not None  # standard input is a table
-    new = {"spmatrix": False} if "spmatrix" in signature(scipy.io.mmread).parameters else {}
+    form = {"spmatrix": False} if "spmatrix" in signature(scipy.io.mmread).parameters else {}
     with reporting(source), _open_binary(path) as file:
-        other = source.kind != ".mtx"
-        X = np.load(file, allow_pickle=False) if other else scipy.io.mmread(path, **new)
+        is_numpy = source.kind != ".mtx"
+        X = np.load(file, allow_pickle=False) if is_numpy else scipy.io.mmread(path, **form)
         if isinstance(X, np.lib.npyio.NpzFile):
             names = list(X.files)
             if "format" in names:
@@ -218,9 +218,9 @@ def load_matrix(source: Source) -> Any:
             elif _ARRAY_NAME in names or len(names) == 1:
                 X = X[_ARRAY_NAME if _ARRAY_NAME in names else names[0]]
             else:
-                wanted = f"one, one named {_ARRAY_NAME}, or a file of scipy.sparse.save_npz"
-                held = f"{path} holds several arrays ({', '.join(names)})"
-                raise UsageError(f"{held}; expected {wanted}")
+                expected = f"one, one named {_ARRAY_NAME}, or a file of scipy.sparse.save_npz"
+                content = f"{path} holds several arrays ({', '.join(names)})"
+                raise UsageError(f"{content}; expected {expected}")
         X = inspect_sparse(X, "the matrix")[0] if sp.issparse(X) and X.ndim == 2 else X
     if X.ndim != 2 or 0 in X.shape:
         raise UsageError(f"{path} has shape {X.shape}; expected samples x features, not empty")
@@ -241,8 +241,8 @@ class Table:
         """Return the values of a column, None where one is missing; `lists` allows lists."""
         if name not in self.frame.columns:
             hint = delimiter_hint(self.source, [*self.frame])
-            known = f"its columns are: {', '.join(self.frame)}"
-            raise UsageError(f"{self} has no column {name!r}; {known}{hint}")
+            columns = f"its columns are: {', '.join(self.frame)}"
+            raise UsageError(f"{self} has no column {name!r}; {columns}{hint}")
         values: list[Any] = self.frame[name].tolist()
         if {*map(type, values)} == {str}:
             return values
@@ -253,17 +253,17 @@ class Table:
                     excerpt = json.dumps(part, ensure_ascii=False)
                     excerpt = excerpt if len(excerpt) <= _EXCERPT else excerpt[:_EXCERPT] + "..."
                     wrong = f"column {name!r} holds {kind}, {excerpt}; expected a text or a number"
-                    more = ", or a list of them" if lists else ""
-                    raise UsageError(f"{self}, line {line}: {wrong}{more}")
+                    alternative = ", or a list of them" if lists else ""
+                    raise UsageError(f"{self}, line {line}: {wrong}{alternative}")
         return [None if is_missing(value) else value for value in values]
 
     def refuse_numbers(self, names: list[str]) -> None:
         """Raise UsageError where columns hold numbers only, though texts are to be read."""
-        known = (name for name in names if name in self.frame.columns)
-        cells = (cell for name in known for cell in self.frame[name])
-        filled = (cell for cell in cells if not is_missing(cell) and str(cell).strip())
+        columns = (name for name in names if name in self.frame.columns)
+        cells = (cell for name in columns for cell in self.frame[name])
+        values = (cell for cell in cells if not is_missing(cell) and str(cell).strip())
         try:
-            count = len([float(cell) for cell in filled])
+            count = len([float(cell) for cell in values])
         except (TypeError, ValueError):
             return
         if count:
@@ -322,8 +322,8 @@ def _read_json(file: TextIO, source: Source) -> Iterator[tuple[int, dict[str, An
 def _read_number(text: str) -> int | float:
     """Return a whole number as such: pandas writes columns of integers with gaps as floats."""
     number = Decimal(text)
-    whole = abs(number.adjusted()) <= _MOST_DIGITS and number % 1 == 0
-    return int(number) if whole else float(text)
+    is_whole = abs(number.adjusted()) <= _MOST_DIGITS and number % 1 == 0
+    return int(number) if is_whole else float(text)
 
 
 def _read_delimited(file: TextIO, source: Source) -> Iterator[tuple[Any, ...]]:
@@ -333,21 +333,21 @@ def _read_delimited(file: TextIO, source: Source) -> Iterator[tuple[Any, ...]]:
     """
     csv.field_size_limit(_LARGEST_FIELD)
     head = file.readline()
-    if named := _SEPARATOR.fullmatch(head):
-        source, head = replace(source, delimiter=named[1]), "\n"
+    if match := _SEPARATOR.fullmatch(head):
+        source, head = replace(source, delimiter=match[1]), "\n"
     quoting = csv.QUOTE_NONE if source.quoting == "none" else csv.QUOTE_MINIMAL
     form: Any = {"delimiter": source.delimiter, "skipinitialspace": True, "quoting": quoting}
     reader = csv.reader(chain([head], file), **form)
     names = [name.strip() for name in next((row for row in reader if not _is_blank(row)), [])]
-    if twice := [name for k, name in enumerate(names) if name and name in names[:k]]:
-        wrong = f"{source}, line {reader.line_num}: two columns are called {twice[0]!r}"
+    if repeated := [name for k, name in enumerate(names) if name and name in names[:k]]:
+        wrong = f"{source}, line {reader.line_num}: two columns are called {repeated[0]!r}"
         raise UsageError(f"{wrong}; give them different names ({MATRIX_HINT})")
     yield reader.line_num, *names
-    last, mark, among = reader.line_num, source.delimiter, len(names) - 1
-    quoted, doubtful = source.quoting is not None, ""
+    last, mark, n_delimiters = reader.line_num, source.delimiter, len(names) - 1
+    has_quotes, doubtful = source.quoting is not None, ""
     for row in reader:
         first, last = last + 1, reader.line_num
-        if among and _is_blank(row):
+        if n_delimiters and _is_blank(row):
             continue
         row = row or [""]
         if len(row) != len(names):
@@ -355,7 +355,7 @@ def _read_delimited(file: TextIO, source: Source) -> Iterator[tuple[Any, ...]]:
             if not hint and last > first:
                 hint = f". The row continues to line {last}: is a quotation mark left open? "
                 hint += "If they are part of texts, give --quoting none"
-            elif not hint and not among:
+            elif not hint and not n_delimiters:
                 hint = ". Is the first line a title? Delete the lines above the header"
             elif not hint and any("\\" in cell for cell in row):
                 hint = ". A quotation mark in a cell is doubled, not escaped by a backslash"
@@ -365,17 +365,17 @@ def _read_delimited(file: TextIO, source: Source) -> Iterator[tuple[Any, ...]]:
             raise UsageError(f"{source}, {wrong}; the first line names {len(names)}{hint}")
         if last > first:
             lines = _LINE.split(mark.join(row).rstrip("\r\n"))
-            if any(line.count(mark) != among for line in lines):
-                quoted = True
+            if any(line.count(mark) != n_delimiters for line in lines):
+                has_quotes = True
             elif len(lines) > 1 and not doubtful:
                 doubtful = f"{source}, line {first}: the row continues to line {last}, but "
                 doubtful += "each of these lines looks like a row"
-        elif not quoted:  # does a cell hold the delimiter?
-            quoted = mark.join(row).count(mark) != among
+        elif not has_quotes:  # does a cell hold the delimiter?
+            has_quotes = mark.join(row).count(mark) != n_delimiters
         yield first, *row
     if doubtful and source.quoting is None:
         mend = "if quotation marks are part of the texts, give --quoting none"
-        if not quoted:
+        if not has_quotes:
             raise UsageError(f"{doubtful}; {mend}; if cells have line breaks, --quoting csv")
         warn(f"{doubtful}; {mend}")
 
@@ -407,6 +407,6 @@ def read_values(
         data = data.source
     lines = read_lines(Path(name), data.encoding)
     if len(lines) != n:
-        wanted = f"one for each of the {n} {things}"
-        raise UsageError(f"{name} has {len(lines)} lines; expected {wanted}")
+        expected = f"one for each of the {n} {things}"
+        raise UsageError(f"{name} has {len(lines)} lines; expected {expected}")
     return lines

@@ -22,7 +22,7 @@ from ..plotting._style import figure, label_axes
 from ..report import Picture, Summary
 from ._complete import read_pairs
 from ._options import UsageError, warn
-from ._outputs import METRICS_NAME, MODEL_NAME, Output, results_folder
+from ._outputs import METRICS_NAME, MODEL_NAME, TableOutput, open_results
 from ._read import Source, find_source, read_lines
 
 _LISTS, _PICTURE = "recommendations.csv", "validation.png"
@@ -45,9 +45,9 @@ _USERS_SHOWN, _ITEMS_SHOWN, _LONGEST = 5, 10, 60
 
 def run(options: Namespace) -> dict[str, Any]:
     begin, source = time.perf_counter(), find_source(options)
-    asked, path = _read_users(options)
+    users_asked, path = _read_users(options)
     names, users, items, pairs = read_pairs(source, options, "value")
-    with results_folder(options, "recommend", _FILES, [source.path, path]) as out:
+    with open_results(options, "recommend", _FILES, [source.path, path]) as out:
         print("Recommendations\n")
         print(f"  data      {source}: {len(pairs)} pairs of {len(users)} users, {len(items)} items")
         print(f"  columns   {', '.join(f'{k} {v!r}' for k, v in names.items())}", flush=True)
@@ -75,7 +75,7 @@ def run(options: Namespace) -> dict[str, Any]:
         print(f"\n{_VALIDATION}" if trials else "\nNot validated: there are too few pairs")
         for name, ndcg in trials:
             print(f"  {ndcg:7.4f}  {name}")
-        lists = model.recommend(asked, options.n)
+        lists = model.recommend(users_asked, options.n)
         unknown = int((places_of(lists.users, user_ids) < 0).sum())
         if unknown:
             warn(f"{unknown} of --users are not in {source}: they get the most popular items")
@@ -93,36 +93,36 @@ def run(options: Namespace) -> dict[str, Any]:
 
 
 def recommend_to_new(
-    out: Output, model: Recommender, path: Path, data: Source, options: Namespace
+    out: TableOutput, model: Recommender, path: Path, data: Source, options: Namespace
 ) -> dict[str, Any]:
     """Write lists for new users, from the pairs of a table."""
     _, users, items, pairs = read_pairs(data, options, "value")
     model.set_params(n_threads=options.threads)
     model.item_ids_ = model.item_ids_.astype(str)  # as tables have them
-    known = places_of(items, model.item_ids_) >= 0
-    if not known.any():
+    is_known = places_of(items, model.item_ids_) >= 0
+    if not is_known.any():
         wrong = f"no item of {data} is in {path} (the first is {items[0]!r})"
         raise UsageError(f"{wrong}; name their column with --item")
-    unknown = len(items) - int(known.sum())
-    others = len(users) - pairs["user"][known[pairs["item"]]].nunique()
-    rated = "value" in pairs  # by the mean of repeated pairs, which else are counted
-    if rated:
+    unknown = len(items) - int(is_known.sum())
+    n_without = len(users) - pairs["user"][is_known[pairs["item"]]].nunique()
+    has_values = "value" in pairs  # by the mean of repeated pairs, which else are counted
+    if has_values:
         pairs = pairs.groupby(["user", "item"], sort=False, as_index=False)["value"].mean()
-    histories: dict[str, Any] = {user: {} if rated else [] for user in users}
+    histories: dict[str, Any] = {user: {} if has_values else [] for user in users}
     for user, item, *value in pairs.itertuples(index=False):
-        own = histories[users[user]]
-        own.update({items[item]: value[0]}) if rated else own.append(items[item])
+        history = histories[users[user]]
+        history.update({items[item]: value[0]}) if has_values else history.append(items[item])
     lists = model.recommend(histories, options.n or _ITEMS_SHOWN)
     popular = int(lists.popular.sum())
     if unknown:
-        ignored = f"{unknown} of {len(items)} items of {data} are not in {path}, and are ignored"
-        warn(f"{ignored}; {others} of {len(users)} users have no others, and get popular items")
-    _warn_of_dislikes(popular - others, len(users))
+        reason = f"{unknown} of {len(items)} items of {data} are not in {path}, and are ignored"
+        warn(f"{reason}; {n_without} of {len(users)} users have no others, and get popular items")
+    _warn_of_dislikes(popular - n_without, len(users))
     out.write(COLUMNS, rows_of(lists))
     if out.path is not None:
         print(f"Lists of items for {len(users)} users are in {out}")
-    counted = {"users": len(users), "unknown items": unknown, "popular": popular}
-    return {"model": "Recommender", **counted, "out": str(out)}
+    counts = {"users": len(users), "unknown items": unknown, "popular": popular}
+    return {"model": "Recommender", **counts, "out": str(out)}
 
 
 def _warn_of_dislikes(count: int, users: int) -> None:
@@ -132,18 +132,18 @@ def _warn_of_dislikes(count: int, users: int) -> None:
 
 def _read_users(options: Namespace) -> tuple[list[str] | None, Path | None]:
     """Return the users who get lists (None for all), and the file that names them."""
-    given, path = options.users, None
-    if given is not None and len(given) == 1 and os.path.isfile(given[0]):  # of any length
-        path = Path(given[0])
-        given = [line for line in read_lines(path, options.encoding) if line]
-    return given and [*dict.fromkeys(map(nfc, given))], path
+    names, path = options.users, None
+    if names is not None and len(names) == 1 and os.path.isfile(names[0]):  # of any length
+        path = Path(names[0])
+        names = [line for line in read_lines(path, options.encoding) if line]
+    return names and [*dict.fromkeys(map(nfc, names))], path
 
 
 def _sort_ids(ids: list[str]) -> tuple[Array, Array]:
     """Return ids in the order of pandas, and the new position of each."""
     keys, width = list[Any](ids), max(map(len, ids))
-    if all(one.isdecimal() for one in ids):
-        keys = [*map(int, ids)] if width < 19 else [one.zfill(width) for one in ids]
+    if all(text.isdecimal() for text in ids):
+        keys = [*map(int, ids)] if width < 19 else [text.zfill(width) for text in ids]
     order = np.argsort(keys, kind="stable")
     return np.array(ids)[order], np.argsort(order)
 
@@ -154,12 +154,12 @@ def _name(rank: int, unseen_weight: float, ridge: float) -> str:
 
 def _list_trials(model: Recommender) -> list[tuple[str, float]]:
     """Return the validated settings with their nDCG; popular items are last."""
-    chosen = _name(model.n_components_, model.unseen_weight_, model.ridge_)
+    chosen_name = _name(model.n_components_, model.unseen_weight_, model.ridge_)
     trials = []
-    for one in model.validation_:
-        setting: Any = one.n_components, one.unseen_weight, one.ridge
-        name = one.name if one.ridge is None else _name(*setting)
-        trials.append((f"{name} (chosen)" if name == chosen else name, one.ndcg))
+    for trial in model.validation_:
+        setting: Any = trial.n_components, trial.unseen_weight, trial.ridge
+        name = trial.name if trial.ridge is None else _name(*setting)
+        trials.append((f"{name} (chosen)" if name == chosen_name else name, trial.ndcg))
     return trials
 
 
@@ -180,8 +180,8 @@ def _summarize(
     order = np.argsort(np.abs(counts[places] - _ITEMS_SHOWN), kind="stable")  # all can be shown
     rows = []
     for k in order[places[order] >= 0][:_USERS_SHOWN]:
-        own = model.pairs_[[places[k]]]
-        liked = model.item_ids_[own.indices[np.argsort(-own.data, kind="stable")]]
+        row = model.pairs_[[places[k]]]
+        liked = model.item_ids_[row.indices[np.argsort(-row.data, kind="stable")]]
         rows.append((lists.users[k], _list(liked), _list(lists.items[k])))
     heads = ("User", "Items (at most ten, best liked first)", "Recommended, best first")
     tables.append(("Examples", f"All lists are in {_LISTS}.", heads, rows))
@@ -189,7 +189,7 @@ def _summarize(
         title="Recommendations",
         lead=f"{numbers['pairs']} pairs. Values: {meaning}.",
         facts=facts,
-        settings={name.replace("_", " "): one for name, one in numbers["settings"].items()},
+        settings={name.replace("_", " "): value for name, value in numbers["settings"].items()},
         numbers=numbers,
         topics=model.topics() if model.nonnegative else Topics(),
         terms="items",
@@ -204,8 +204,8 @@ def _list(items: Array) -> str:
 
 
 def _draw(trials: list[tuple[str, float]]) -> Any:
-    drawn = figure(7.0, 0.6 + 0.35 * len(trials))
-    axes, (names, values) = drawn.add_subplot(), zip(*reversed(trials), strict=True)
+    picture = figure(7.0, 0.6 + 0.35 * len(trials))
+    axes, (names, values) = picture.add_subplot(), zip(*reversed(trials), strict=True)
     axes.barh(names, values, color=["#9fb3c8", *["#2b6cb0"] * (len(names) - 1)])
     label_axes(axes, "nDCG@10", "")
-    return drawn
+    return picture

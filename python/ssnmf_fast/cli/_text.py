@@ -129,23 +129,23 @@ def read_for_model(
         return vectorizer, table, texts, vectorizer.tfidf.transform(texts)
 
 
-def find_text_column(table: Table, name: str | None, *taken: str | None) -> str:
+def find_text_column(table: Table, name: str | None, *other_columns: str | None) -> str:
     """Return the name of the column with the text, which is not in `taken`."""
     if name is not None:
         return name
-    others = [name for name in table.frame if name not in taken]
-    if "text" in others:
+    candidates = [name for name in table.frame if name not in other_columns]
+    if "text" in candidates:
         return "text"
-    if len(others) == 2 and "id" in others:
-        others.remove("id")
-    if len(others) != 1:
-        mend = f"name the one to read with --text, one of: {', '.join(others)}"
+    if len(candidates) == 2 and "id" in candidates:
+        candidates.remove("id")
+    if len(candidates) != 1:
+        mend = f"name the one to read with --text, one of: {', '.join(candidates)}"
         raise UsageError(f"{table} has no column 'text'; {mend}")
     mark = likely_delimiter(table.source, [*table.frame])
     if mark is not None:
         mend = f"if {mark!r} separates columns, name it with --delimiter"
-        warn(f"{table} has one column, called {others[0]!r}; {mend}")
-    return str(others[0])
+        warn(f"{table} has one column, called {candidates[0]!r}; {mend}")
+    return str(candidates[0])
 
 
 def read_texts(table: Table, column: str, *, keep_markup: bool) -> list[str]:
@@ -186,14 +186,14 @@ def _read_stop_words(option: str, encoding: str) -> list[str] | None:
 
 def _words_of_language(name: str) -> set[str]:
     """Return stop words of a language as they occur after splitting: "est" for "c'est"."""
-    known = f"a file, english, none, {', '.join(_LANGUAGES)}, or a code such as de"
+    choices = f"a file, english, none, {', '.join(_LANGUAGES)}, or a code such as de"
     if not re.fullmatch("[A-Za-z]+", name):
-        raise UsageError(f"--stop-words: {name}: no such file; expected {known}")
+        raise UsageError(f"--stop-words: {name}: no such file; expected {choices}")
     with require_package("stopwordsiso", WORDS_HINT):
         import stopwordsiso
     code = _LANGUAGES.get(name.lower(), name.lower())
     if not stopwordsiso.has_lang(code):
-        raise UsageError(f"--stop-words: there is no list {name!r}; expected {known}")
+        raise UsageError(f"--stop-words: there is no list {name!r}; expected {choices}")
     # Words of phrases may have a meaning of their own.
     words = [word for word in stopwordsiso.stopwords(code) if not re.search(r"\s", word)]
     return set(re.findall(word_pattern(), str(nfc("\n".join(words))).lower()))

@@ -50,7 +50,7 @@ _UNLIKELY = 0.1  # start of B for a class and the components of other classes
 class LabeledSamples:
     """Checked samples in memory or on disk, their labels, and the settings of the factorization."""
 
-    X: Any
+    X: Matrix
     X_weights: Any  # without `sample_weight`
     labels: TrainingLabels
     options: dict[str, Any]  # of factorize, except for `init` and the seed
@@ -233,7 +233,7 @@ def inputs_of_labels(
     return inputs
 
 
-def even_start(X: Any, A: Array, support: Array | None) -> Array:
+def even_start(X: Matrix, A: Array, support: Array | None) -> Array:
     """Return a start of S in which all allowed components explain equal parts of a sample."""
     if support is None:
         support = np.ones((X.shape[0], len(A)), dtype=bool)
