@@ -20,6 +20,7 @@ set(SSNMF_KERNEL_SOURCES
     ${PROJECT_SOURCE_DIR}/cpp/kernels/kl_rows.cpp
     ${PROJECT_SOURCE_DIR}/cpp/kernels/kl_descent.cpp
     ${PROJECT_SOURCE_DIR}/cpp/kernels/coordinate_descent.cpp
+    ${PROJECT_SOURCE_DIR}/cpp/kernels/iterations.cpp
     ${PROJECT_SOURCE_DIR}/cpp/kernels/completion_pass.cpp
     ${PROJECT_SOURCE_DIR}/cpp/kernels/ridge_rows.cpp
     ${PROJECT_SOURCE_DIR}/cpp/kernels/weighted_gram.cpp
@@ -40,6 +41,7 @@ endif()
 set(SSNMF_BINDING_SOURCES
     cpp/bindings/passes.cpp
     cpp/bindings/solvers.cpp
+    cpp/bindings/iterations.cpp
     cpp/bindings/completion.cpp
     cpp/bindings/factors.cpp
     cpp/bindings/gamma.cpp

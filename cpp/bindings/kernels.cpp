@@ -82,6 +82,7 @@ PYBIND11_MODULE(_kernels, module, pybind11::mod_gil_not_used()) {
   register_passes(module);
   register_factors(module);
   register_solvers(module);
+  register_iterations(module);
   register_completion(module);
   register_tall_qr(module);
   register_gamma(module);

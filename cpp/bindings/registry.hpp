@@ -10,6 +10,7 @@ void register_fingerprint(pybind11::module_& module);
 void register_passes(pybind11::module_& module);
 void register_factors(pybind11::module_& module);
 void register_solvers(pybind11::module_& module);
+void register_iterations(pybind11::module_& module);
 void register_completion(pybind11::module_& module);
 void register_tall_qr(pybind11::module_& module);
 void register_gamma(pybind11::module_& module);

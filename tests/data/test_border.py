@@ -16,6 +16,7 @@ import ssnmf_fast as sf
 
 PACKAGE = str(Path(sf.__file__).parent)
 X = np.random.default_rng(0).random((30, 12))
+LABELS = np.eye(3)[np.arange(30) % 3]
 FORMS = {"dense": lambda: X.copy(), "sparse": lambda: sp.csr_array(X * (X > 0.5))}
 
 
@@ -38,7 +39,7 @@ def passes(monkeypatch):
 
         monkeypatch.setattr(kernels, name, watched)
 
-    for name in ("dense_pass", "sparse_pass"):
+    for name in ("dense_pass", "sparse_pass", "dense_iterations", "sparse_iterations"):
         watch(name)
     return stacks
 
@@ -63,11 +64,21 @@ def checks_of(call, *arguments, **options):
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("loss", ["frobenius", "kullback-leibler", 1.5])
-def test_five_calls_from_factorize_to_a_pass(passes, form, loss):
+def test_six_calls_from_factorize_to_a_pass(passes, form, loss):
     options = {"loss": loss, "init": "random", "random_state": 0, "max_iter": 3}
-    sf.factorize(FORMS[form](), n_components=3, solver="mm", **options)
+    sf.factorize(FORMS[form](), LABELS, n_components=3, solver="mm", **options)
     stack = next(stack for stack in passes if "iterate" in stack)
-    assert stack == ["factorize", "fit", "run", "iterate", "majorizer", "power"]
+    assert stack == ["factorize", "fit", "run", "advance", "iterate", "majorizer", "power"]
+
+
+@pytest.mark.compiled("the reference has no such kernel")
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("loss", ["frobenius", "kullback-leibler"])
+def test_one_call_of_a_kernel_for_all_iterations_between_two_checks(passes, form, loss):
+    options = {"loss": loss, "init": "random", "random_state": 0, "tol": 0, "max_iter": 25}
+    sf.factorize(FORMS[form](), n_components=3, solver="mm", **options)
+    found = [stack for stack in passes if "advance" in stack]
+    assert found == 3 * [["factorize", "fit", "run", "advance", "leap", *2 * ["iterations"]]]
 
 
 @pytest.mark.slow

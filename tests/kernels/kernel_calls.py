@@ -46,6 +46,14 @@ def calls() -> dict[str, tuple[tuple[str, ...], dict[str, Any]]]:
     stopped = {"tol": 1e-3, "max_sweeps": 100}
     scaled = {"grams": np.ones((1, 8, 8)), "scales": np.ones((1, 4))}
     swept = {"allowed": _bits(), "sweeps": 1}
+    turned = {"turned": [*_csr().values()]}
+    iterations = {
+        "memory": [_factor() for _ in range(6)],
+        "momentum": (1.0, 0.25, 0.25, 1.0, 0.0),
+        "update": ("descent", 0.0, 1, 0, 0),
+        "objective": (16.0, 1e-6),
+        "count": 1,
+    }
     names = "out_indptr out_indices out_values"
     transposed = {"out_indices": np.zeros(4, np.int32), "out_values": np.ones(4)}
 
@@ -89,6 +97,8 @@ def calls() -> dict[str, tuple[tuple[str, ...], dict[str, Any]]]:
         "coordinate_descent": _call(
             "F", **scaled, **weights, **factors("G P F"), **swept, face_steps=0
         ),
+        "dense_iterations": _call("", **dense, **iterations),
+        "sparse_iterations": _call("", **_csr(), **turned, **iterations),
         "residual_step": _call(
             "residuals out", **_csr(), **model, residuals=np.ones(4), out=_factor()
         ),

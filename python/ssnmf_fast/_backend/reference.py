@@ -1,7 +1,7 @@
 """The kernels in plain NumPy: the specification of the compiled modules.
 
-This module has the same functions, with the same signatures, as ``_kernels_base``, ``_kernels_v3``
-and ``_kernels_v4``, and ``SSNMF_FAST_ISA=reference`` runs the whole library on it.  It follows the
+This module has the same functions (but two), with the same signatures, as ``_kernels_base``,
+``_kernels_v3`` and ``_kernels_v4``, and ``SSNMF_FAST_ISA=reference`` runs the whole library on it.  It follows the
 formulas of the papers, is written for reading, and is slow.
 
 Notation.  Every data term approximates a matrix Z (p x q) by ``F @ G.T``, with both factors stored
@@ -37,6 +37,10 @@ from .._common.arrays import Array, mask_of
 from .mixed_bits import fingerprint_of
 from .reference_parts import *  # noqa: F403 -- its kernels belong to this module
 from .reference_parts import Some, _rows, beta_terms, power, tiny
+
+# Not here: whole iterations.  Their specification is the loop in `_solver/loop.py`.
+dense_iterations: Callable[..., Any]
+sparse_iterations: Callable[..., Any]
 
 Rule = Literal["mu", "mm"]
 Exponent = float | tuple[float, float]

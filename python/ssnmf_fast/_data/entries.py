@@ -74,6 +74,7 @@ class Entries(ABC):
     by_factors = False  # whether G is given as the factors whose rows are multiplied
     mask = False  # whether entries are ones where they are not NaN
     unweighted = True  # whether they have no weights of rows and columns
+    plain = False  # whether kernels iterate on them without Python, see `iterations`
 
     @abstractmethod
     def transposed(self) -> Entries: ...
@@ -138,6 +139,10 @@ class Entries(ABC):
         """(Z - F G^T) G over the entries of an array that are not missing, without weights."""
         raise NotImplementedError("only of an array")
 
+    def iterations(self, *arguments: Any) -> Any:
+        """Update S and A, several times: iterations of the loop in one call of a kernel."""
+        raise NotImplementedError("only of plain entries")
+
     @abstractmethod
     def sum(self, name: str, F: Array, G: Array, *parameters: Parameter) -> float:
         """Return the sum `name` of the kernels over the entries."""
@@ -187,6 +192,13 @@ class SparseEntries(Entries):
         first, last = self.matrix.indptr[rows.start], self.matrix.indptr[rows.stop]
         indptr = self.matrix.indptr[rows.start : rows.stop + 1] - first
         return indptr, self.matrix.indices[first:last], self.matrix.data[first:last]
+
+    @property
+    def plain(self) -> bool:  # type: ignore[override]
+        return self.sparse and self._bounds is None
+
+    def iterations(self, turned: Any, *arguments: Any) -> Any:
+        return kernels.sparse_iterations(*self.csr, turned.csr, *arguments, self.threads)
 
     def unfolded(self) -> Csr:
         """Return pointers, indices in the only other mode, and values, as for a tensor."""
@@ -269,6 +281,14 @@ class DenseEntries(Entries):
     @property
     def unweighted(self) -> bool:  # type: ignore[override]
         return self.rows is None and self.columns is None
+
+    @property
+    def plain(self) -> bool:  # type: ignore[override]
+        return self.unweighted and not self.mask
+
+    def iterations(self, turned: Any, *arguments: Any) -> Any:
+        del turned
+        return kernels.dense_iterations(self.array, *arguments, self.threads)
 
     def transposed(self) -> DenseEntries:
         return replace(self, array=self.array.T, rows=self.columns, columns=self.rows)

@@ -169,11 +169,23 @@ class Steps(ABC):
     """Interface of a model for the loop: iterations, counted from 1, and the objective."""
 
     last: LastRows | None = None  # of the last iteration, as long as it is valid
+    compiled = False  # whether there is `leap`: a kernel makes several iterations
 
     @abstractmethod
     def iterate(self, iteration: int) -> None: ...
     @abstractmethod
     def objective(self) -> float: ...
+
+    def leap(self, count: int) -> None:
+        raise NotImplementedError
+
+    def advance(self, iterations: range) -> None:
+        """Make the iterations until the next check."""
+        if self.compiled:
+            self.leap(len(iterations))
+            return
+        for iteration in iterations:
+            self.iterate(iteration)
 
     def settle(self) -> None:  # noqa: B027 -- most models have nothing to do
         """Bring factors into shape before a check, without a change of the objective."""
@@ -183,7 +195,10 @@ class Alternation(Steps):
     """Updates of the factors of a problem in turn, ending with the rows."""
 
     def __init__(self, problem: Problem, plan: Plan) -> None:
-        self.problem, self._plan = problem, plan
+        self.problem, self._plan, self.compiled = problem, plan, plan.compiled
+
+    def leap(self, count: int) -> None:
+        self.last, _ = self.problem.iterations(self._plan, count)
 
     def iterate(self, iteration: int) -> None:
         problem, plan = self.problem, self._plan
@@ -209,6 +224,7 @@ class Extrapolation(Steps):
 
     def __init__(self, problem: Problem, plan: Plan, last: LastRows | None = None) -> None:
         self.problem, self._plan, self.last = problem, plan, last
+        self.compiled = plan.compiled
         self._value = problem.objective(last)
         self._step = self._step_before = plan.momentum
         self._largest = 1.0
@@ -221,6 +237,13 @@ class Extrapolation(Steps):
 
     def objective(self) -> float:
         return self._value
+
+    def leap(self, count: int) -> None:
+        state = self._value, self._step, self._step_before, self._largest, self._momentum
+        last, state = self.problem.iterations(self._plan, count, self._before, state)
+        self._value, self._step, self._step_before, self._largest, accepted = state
+        self._momentum = bool(accepted)
+        self.last = last if accepted else None
 
     def iterate(self, iteration: int) -> None:
         """Update every factor once, without raising the objective."""
@@ -305,24 +328,25 @@ class FitLoop:
             first = before = steps.objective()
             reached = max(abs(first - unreached), _ROUNDING * abs(first))
             most = 0 if run.observe(0, first, current, observers) else self.max_iter
-            for iteration in range(1, most + 1):
-                if plan is not None and plan.later is not None and iteration == CHECK_EVERY + 1:
+            while run.n_iter < most:
+                if plan is not None and plan.later is not None and run.n_iter == CHECK_EVERY:
                     steps = steps_of(model, plan.later, steps.last)
-                steps.iterate(iteration)
-                run.n_iter = iteration
-                last = iteration == self.max_iter
-                if last or iteration % CHECK_EVERY == 0:
+                begin = run.n_iter
+                stops = [begin - begin % each + each for each in (CHECK_EVERY, self.check_every)]
+                run.n_iter = min(most, *stops)
+                steps.advance(range(begin + 1, run.n_iter + 1))
+                if run.n_iter == most or run.n_iter % CHECK_EVERY == 0:
                     steps.settle()
-                if not last and iteration % self.check_every:
+                if run.n_iter < most and run.n_iter % self.check_every:
                     continue
-                passed = iteration - run.objective[-1][0]
+                passed = run.n_iter - run.objective[-1][0]
                 now = steps.objective()
-                if run.observe(iteration, now, current, observers):
+                if run.observe(run.n_iter, now, current, observers):
                     break
                 fell = self.stopping == "decrease"
                 value, times = (before - now, passed) if fell else (now, 1)
                 small = value < self.tol * times * reached
-                if self.tol > 0 and iteration >= first_rule and small:
+                if self.tol > 0 and run.n_iter >= first_rule and small:
                     run.converged = True
                     break
                 before = now

@@ -27,6 +27,7 @@ class Frobenius(Loss):
     slope = 2.0
     degree = 2
     quadratic = True
+    compiled = True
 
     def entrywise(self, sparse: bool, listed: bool, weighted: bool) -> bool:
         return listed and (sparse or not weighted)
@@ -81,6 +82,7 @@ class KullbackLeibler(Loss):
     powers = (-1, 0)
     degree = 1
     descends = True
+    compiled = True
     model_free = True
     constant_of_weights = True
     start = "least-squares"

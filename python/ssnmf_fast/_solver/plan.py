@@ -53,6 +53,8 @@ class Plan:
         Whether scales of components are balanced between checks.
     later : Plan, optional
         The plan after the first check of the objective.
+    compiled : bool
+        Whether a kernel makes the iterations between two checks, with the same bits.
     """
 
     by_factor: Mapping[str, Update]
@@ -63,6 +65,7 @@ class Plan:
     face_steps: Mapping[str, int] = field(default_factory=dict)
     balances: bool = False
     later: Plan | None = None
+    compiled: bool = False
 
     def __str__(self) -> str:
         parts = []
@@ -142,6 +145,22 @@ def plan(
         later = replace(by_descent, momentum=_FIRST_STEP_BY_ENTRIES, positive=True)
     multiply = updates(dict.fromkeys(terms, False))
     return Plan(multiply, relaxation=RELAXATION, balances=True, later=later)
+
+
+def is_compiled(
+    found: Plan, relations: Sequence[Relation], penalties: Mapping[str, Penalties]
+) -> bool:
+    """Whether a kernel has the iterations of this plan: one matrix and its factors, all plain."""
+    first = relations[0]
+    if len(relations) > 1 or len(first.names) > 2 or first.map or first.coefficient != 1:
+        return False
+    terms = first.term, first.term.view(1)
+    if any(penalties.values()) or not all(t.loss.compiled and t.entries.plain for t in terms):
+        return False
+    if "fill-in" in found.by_factor.values():
+        covers = [t.form.cover for t in terms if t.form.marks_missing and not t.entries.sparse]
+        return len(covers) == 2 and all(cover and cover.plain for cover in covers)
+    return first.term.form.plain and "entries" not in found.by_factor.values()
 
 
 def _by_entries(term: Term, penalties: Penalties) -> bool:

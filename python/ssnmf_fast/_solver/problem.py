@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from .._common.arrays import Array, Factors, Solver, bits_of, mask_of
 from .._data.entries import Target
 from .majorizer import Bound, Kind, Majorizer
 from .penalties import NONE, VANISHING, Penalties, value_of
-from .plan import CURVED, DEFAULT_TOL, Plan, Update, plan
+from .plan import CURVED, DEFAULT_TOL, Plan, Update, is_compiled, plan
 from .relations import Images, Relation, TermView, unreached, value
 from .terms import kind_of
 
@@ -86,7 +86,9 @@ class Problem:
     def plan(self, rule: Solver, tol: float = DEFAULT_TOL) -> Plan:
         """Return what updates the factors by a rule."""
         rank = self.factors[self.rows].shape[1]
-        return plan(self.relations, self.penalties, rule, tol, rank=rank)
+        found = plan(self.relations, self.penalties, rule, tol, rank=rank)
+        free = hasattr(kernels, "dense_iterations") and not (self.support or self._unseen)
+        return replace(found, compiled=free and is_compiled(found, self.relations, self.penalties))
 
     def views(self, name: str) -> list[TermView]:
         """Return the terms that contain a factor, viewed from it."""
@@ -255,6 +257,24 @@ class Problem:
                 np.copyto(F, before, where=~mask_of(self.support[name], F.shape[1]))
         self._images.forget(name)
         return LastRows(P, is_stored, value=value, gram=gram)
+
+    def iterations(
+        self, plan: Plan, count: int, before: Factors | None = None, momentum: Any = None
+    ) -> tuple[LastRows, Any]:
+        """Run a compiled plan in one call; return what the last iteration leaves."""
+        (view,), S = self.views(self.rows), self.factors[self.rows]
+        term, (update, *_) = view.term, plan.by_factor.values()
+        kind = "ratios" if update == "multiply" and not term.loss.quadratic else update
+        steps = [plan.face_steps.get(name, 0) for name in self.factors]
+        P, _ = self._workspace(kind_of(term.loss), len(S), [view])
+        memory = [*self.factors.values(), *self._workspaces[kind_of(term.loss)]]
+        memory += [] if before is None else [before[name] for name in self.factors]
+        how = kind, plan.relaxation, _SWEEPS, *steps
+        objective = term.constant, _CANCELS[S.dtype]
+        given = memory, momentum, how, objective, count
+        momentum = term.entries.iterations(term.view(1).entries, *given)
+        stored = self._keeps_P and update != "fill-in"
+        return LastRows(P if stored else None, stored), momentum
 
     def row_majorizers(
         self,

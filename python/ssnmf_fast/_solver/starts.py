@@ -146,8 +146,7 @@ def squares_of_fit(
 def short_fit(problem: Problem, n_steps: int = _LEAST_SQUARES_STEPS) -> float:
     """Return the objective after some steps, and balance the scales of components."""
     steps = steps_of(problem, problem.plan("auto"))
-    for iteration in range(n_steps):
-        steps.iterate(iteration + 1)
+    steps.advance(range(1, n_steps + 1))
     steps.settle()
     return steps.objective()
 

@@ -54,6 +54,8 @@ class Loss:
         descent on F, in place, for terms with a sparse matrix in memory.  It returns the value if
         `with_value`.  Entries outside of `support` (as bits) stay; `linear` times the sum of F is
         added.
+    compiled : bool
+        Whether kernels have iterations for this loss.
     model_free : bool
         Whether N does not depend on the model; it has a single row if all rows of V are equal.
     constant_of_weights : bool
@@ -70,6 +72,7 @@ class Loss:
     quadratic = False
     descends = False
     descend: Callable[..., float | None]
+    compiled = False
     model_free = False
     constant_of_weights = False
     start = "random"
