@@ -40,8 +40,8 @@ void residual_step(const Csr<T>& Z, const Rows<const T>& F, const Factor<const T
     std::copy_n(F.row(row), F.columns, to.out.row(row));
     return false;
   };
-  pass_rows<T>(GatheredSum<KeptResidual<T>, T, ColumnRows<T>>(op, Z, gather), Z, F, {out, T(1), true},
-               threads, copy);
+  pass_rows<T>(GatheredSum<KeptResidual<T>, T, ColumnRows<T>>(op, Z, gather), Z, F,
+               {out, T(1), true}, threads, copy);
 }
 
 template <class T>

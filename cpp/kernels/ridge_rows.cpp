@@ -133,7 +133,7 @@ void conjugate_rows(const Csr<T>& Z, const Factor<const T>& G, const Rows<const 
   struct Workspace {
     Matrix<T> residual, direction, image, room;
   };
-  // image = K times rows, plus the sums of the entries times a sign.
+  // image = (gram + ridge) times rows, plus or minus the sums over the entries.
   const auto apply = [&](const auto& rows, const Range& range, const RowSum<T>& sum, T sign,
                          Workspace& w) {
     common.product(rows.data(), F.columns, rows.rows(), w.image.data(), w.image.cols());
