@@ -2,11 +2,13 @@
 
 The counts are those of the experiments of fastTopics (18,774 posts of 20 Newsgroups x 55,911
 words), `fasttopics_newsgroups.npz` in $SSNMF_FAST_DATA.  The Kullback-Leibler divergence is the
-Poisson log-likelihood but for its sign and a constant.  Every fit is timed whole.
+Poisson log-likelihood but for its sign and a constant.  Every fit is timed whole, by processor
+time.
 """
 
 from __future__ import annotations
 
+from time import process_time
 from typing import Any
 
 import numpy as np
@@ -45,7 +47,7 @@ def measure(X: Any, options: Options) -> list[dict[str, Any]]:
     records = []
 
     def add(solver: str, seed: int, iterations: int, fit: Any) -> None:
-        factors, took = timed(fit, iterations)
+        factors, took = timed(fit, iterations, clock=process_time)
         record = {"solver": solver, "seed": seed, "iterations": iterations, "seconds": took}
         records.append(record | {"log_likelihood": log_likelihood(X, *factors)})
         say(f"  {records[-1]}")
@@ -70,18 +72,21 @@ def measure(X: Any, options: Options) -> list[dict[str, Any]]:
 
 
 def table(records: list[dict[str, Any]]) -> str:
-    rows = [(value, f"fastTopics, {k} (published)", "10500") for k, value in PUBLISHED.items()]
+    rows = [
+        (value, f"fastTopics, {k} (published)", "10500 by the clock")
+        for k, value in PUBLISHED.items()
+    ]
     for r in records:
         name = f"{r['solver']}, start {r['seed']}, {r['iterations']} iterations"
         rows.append((r["log_likelihood"], name, f"{r['seconds']:.1f}"))
     cells = [[name, f"{value:,.0f}", took] for value, name, took in sorted(rows, reverse=True)]
-    return markdown(["fit", "log-likelihood", "seconds"], cells)
+    return markdown(["fit", "log-likelihood", "processor seconds"], cells)
 
 
 OPTIONS = {
     "threads": 2,
     "seeds": (5, "random starts"),
-    "iterations": [50, 200],
+    "iterations": [50, 100],
     "sklearn_iterations": [50],
 }
 QUICK = {"seeds": 1, "iterations": [2], "sklearn_iterations": [2]}
