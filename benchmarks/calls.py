@@ -32,6 +32,7 @@ def calls(folder: Path, size: int = 1) -> dict[str, Callable[[], Any]]:
     low_rank = rng.random((300 * size, 5)) @ rng.random((5, 200))
     low_rank[rng.random(low_rank.shape) < 0.5] = np.nan
     absent = sp.csr_array(rng.random(X.shape) < 0.1)
+    counts = rng.poisson(rng.random((200, 5)) @ rng.random((5, 96)) * 10).astype(float)
     S, A, B = start(X, Y.shape[1], 10)
     frobenius, divergence = "frobenius", "kullback-leibler"
     fixed = {"tol": 0, "n_threads": 1}
@@ -45,6 +46,7 @@ def calls(folder: Path, size: int = 1) -> dict[str, Callable[[], Any]]:
         return lambda: estimator.fit(X, y)
 
     random = {"n_components": 10, "init": "random", "random_state": 0, "max_iter": 10, **fixed}
+    few = random | {"n_components": 5}
     guided = {name: value for name, value in random.items() if name != "n_components"}
     guided["init"] = "random-acol"
     months = np.datetime64("2020-01", "M") + np.arange(n) // (100 * size)
@@ -56,6 +58,10 @@ def calls(folder: Path, size: int = 1) -> dict[str, Callable[[], Any]]:
         },
         **{f"factorize, {loss}": fit(X, 10, loss=loss) for loss in (frobenius, divergence)},
         "factorize, dense": fit(X.toarray(), 10),
+        "factorize, dense, set-up and one iteration": fit(X.toarray(), 1),
+        "factorize, dense, half missing": lambda: sf.factorize(low_rank, **random),
+        "factorize, small": lambda: sf.factorize(counts, **few | {"max_iter": 100 * size}),
+        "factorize, small, 20 starts": lambda: sf.factorize(counts, n_starts=20 * size, **few),
         "factorize, few samples": fit(small, 50),
         "factorize, a tenth missing": fit(X, 10, X_weights=sf.weights.missing(absent)),
         "factorize, a tenth missing, MU": fit(

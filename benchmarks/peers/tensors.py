@@ -47,22 +47,23 @@ def scattered(shape: tuple[int, ...], nonzeros: int) -> Sparse:
     return coords, rng.integers(1, 4, nonzeros).astype(float), shape
 
 
-def dense(n: int, rank: int) -> Array:
+def dense(shape: tuple[int, ...], rank: int) -> Array:
     rng = np.random.default_rng(0)
-    factors = [rng.random((n, rank)) for _ in range(3)]
-    return np.einsum("ir,jr,kr->ijk", *factors, optimize=True) + 0.1 * rng.random((n, n, n))
+    factors = [rng.random((n, rank)) for n in shape]
+    return np.einsum("ir,jr,kr->ijk", *factors, optimize=True) + 0.1 * rng.random(shape)
 
 
 # Name -> the tensor, the rank, the sweeps of the short and the long run.
 CASES: dict[str, tuple[Callable[[], Any], int]] = {
     "tiny": (lambda: texts(60, 5, 8, 500), 3),
-    "tiny dense": (lambda: dense(12, 3), 3),
+    "tiny dense": (lambda: dense((12, 12, 12), 3), 3),
     "20 Newsgroups' size": (lambda: texts(5000, 26, 40, 60_000), 5),
     "headlines' size": (lambda: texts(7000, 700, 203, 1_130_000), 25),
-    "dense": (lambda: dense(200, 20), 20),
+    "small dense": (lambda: dense((100, 90, 80), 6), 6),
+    "dense": (lambda: dense((200, 200, 200), 20), 20),
     "distinct": (lambda: scattered((1_000_000, 100_000, 10_000), 10_000_000), 32),
 }
-MAIN = ("20 Newsgroups' size", "headlines' size", "dense", "distinct")
+MAIN = ("20 Newsgroups' size", "headlines' size", "small dense", "dense", "distinct")
 LARGEST_DENSE = 50_000_000  # places that TensorLy is given
 
 

@@ -20,13 +20,12 @@ constexpr Size kMappedColumns = 256;
 
 // The residuals of the entries, which are kept, as coefficients of a pass.
 template <class T>
-struct Residual : AnyOperation {
+struct KeptResidual : Residual {
   static constexpr bool keeps = true;
   T* residuals;
 
-  explicit Residual(T* kept) : residuals(kept) {}
+  explicit KeptResidual(T* kept) : residuals(kept) {}
 
-  T coefficient(T value, T model) const { return value - model; }
   void keep(Size entry, T coefficient) const { residuals[entry] = coefficient; }
 };
 
@@ -35,14 +34,14 @@ struct Residual : AnyOperation {
 template <class T>
 void residual_step(const Csr<T>& Z, const Rows<const T>& F, const Factor<const T>& G, T* residuals,
                    const Rows<T>& out, int threads) {
-  const Residual<T> op(residuals);
+  const KeptResidual<T> op(residuals);
   const ColumnRows<T> gather(Z, G);
   const auto copy = [&](const Csr<T>&, Size row, const Target<T>& to) {
     std::copy_n(F.row(row), F.columns, to.out.row(row));
     return false;
   };
-  pass_rows<T>(GatheredSum<Residual<T>, T, ColumnRows<T>>(op, Z, gather), Z, F, {out, T(1), true},
-               threads, copy);
+  pass_rows<T>(GatheredSum<KeptResidual<T>, T, ColumnRows<T>>(op, Z, gather), Z, F,
+               {out, T(1), true}, threads, copy);
 }
 
 template <class T>

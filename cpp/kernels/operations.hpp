@@ -64,6 +64,13 @@ struct Ratio : AnyOperation {
   }
 };
 
+struct Residual : AnyOperation {
+  template <class T>
+  T coefficient(T value, T model) const {
+    return value - model;
+  }
+};
+
 struct Sampled : AnyOperation {
   template <class T>
   T coefficient(T value, T model) const {

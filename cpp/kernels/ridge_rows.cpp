@@ -2,6 +2,7 @@
 
 #include <Eigen/Cholesky>
 #include <Eigen/Core>
+#include <algorithm>
 #include <limits>
 #include <numeric>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "../core/parallel.hpp"
 #include "register_product.hpp"
 #include "row_problem.hpp"
+#include "row_sum.hpp"
 #include "weighted_gram.hpp"
 
 namespace ssnmf {
@@ -123,20 +125,26 @@ void conjugate_rows(const Csr<T>& Z, const Factor<const T>& G, const Rows<const 
   const Size work = (Z.entries() + F.rows * F.columns) * F.columns * (steps + 1);
   Panels<T> common;
   common.copy(gram.data, gram.columns, gram.rows, gram.columns);
+  Csr<T> ones = Z;
+  ones.values = nullptr;
+  const ColumnRows<T> gather(Z, G);
+  const GatheredSum<Residual, T, ColumnRows<T>> pull({}, Z, gather);
+  const GatheredSum<Sampled, T, ColumnRows<T>> product({}, ones, gather);
   struct Workspace {
-    Matrix<T> residual, direction, image;
+    Matrix<T> residual, direction, image, room;
   };
-  // image = residual of the targets for a factor, or K times rows.
-  const auto apply = [&](const auto& rows, const Range& range, bool targets, Matrix<T>& image) {
-    common.product(rows.data(), F.columns, rows.rows(), image.data(), image.cols());
+  // image = (gram + ridge) times rows, plus or minus the sums over the entries.
+  const auto apply = [&](const auto& rows, const Range& range, const RowSum<T>& sum, T sign,
+                         Workspace& w) {
+    common.product(rows.data(), F.columns, rows.rows(), w.image.data(), w.image.cols());
+    const Target<T> image{{w.image.data(), rows.rows(), w.image.cols()}, sign, true};
     for (Size i = range.begin; i < range.end; ++i) {
-      auto out = image.row(i - range.begin).head(F.columns);
-      const auto in = rows.row(i - range.begin);
-      out += ridge.data[i] * in;
-      for (Size e = Z.indptr[i]; e < Z.indptr[i + 1]; ++e) {
-        const Eigen::Map<const Eigen::Matrix<T, 1, Eigen::Dynamic>> g(
-            G.row(static_cast<Size>(Z.indices[e])), G.columns);
-        out += (in.dot(g) - (targets ? Z.value(e) : T(0))) * g;
+      const Size row = i - range.begin;
+      w.image.row(row).head(F.columns) += ridge.data[i] * rows.row(row);
+      const Range entries = entries_of(Z, i);
+      for (Size first = entries.begin; first < entries.end; first += sum.entries_per_part()) {
+        const Size last = std::min(first + sum.entries_per_part(), entries.end);
+        sum.store(rows.row(row).data(), {first, last}, image, row, w.room.data());
       }
     }
   };
@@ -147,11 +155,12 @@ void conjugate_rows(const Csr<T>& Z, const Factor<const T>& G, const Rows<const 
         const Range range = blocks[block];
         MatrixMap<T> rows(F.row(range.begin), range.end - range.begin, F.columns);
         w.image.resize(rows.rows(), common.width());
-        apply(rows, range, true, w.image);
+        w.room.resize(1, F.columns);
+        apply(rows, range, pull, T(-1), w);
         w.residual = -w.image.leftCols(F.columns);
         w.direction = w.residual;
         for (int step = 0; step < steps; ++step) {
-          apply(w.direction, range, false, w.image);
+          apply(w.direction, range, product, T(1), w);
           for (Size i = 0; i < rows.rows(); ++i) {
             const T before = w.residual.row(i).squaredNorm();
             const T curvature = w.direction.row(i).dot(w.image.row(i).head(F.columns));

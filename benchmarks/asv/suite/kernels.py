@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from functools import cache, partial
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
@@ -23,7 +23,7 @@ from common import zipf_text
 ROWS, COLUMNS, PER_ROW, PANEL_ROWS = 6000, 4000, 60, 2000  # of the sparse matrix
 UPDATED, DESCENDED = 2500, 400  # rows of factors for updates, and for descent by entries
 DENSE, TENSOR, ENTRIES = (800, 600), (2000, 300, 100), 100_000
-RANKS, DTYPES, THREADS = (8, 32, 96), ("float64", "float32"), (1, 2)
+RANKS, DTYPES, THREADS = (5, 10, 40, 96), ("float64", "float32"), (1, 2)
 Call = Callable[[], Any]
 
 
@@ -68,8 +68,8 @@ class _Problem:
         given = F, G, V, 0.1, 0.01, 0.5, False, 0.0, out, self.threads
         return partial(self.kernels.mapped_product, *given)
 
-    def dense_pass(self, exponent: float) -> Call:
-        Z = self.rng.random(DENSE).astype(self.dtype)
+    def dense_pass(self, exponent: float, order: Literal["C", "F"] = "C") -> Call:
+        Z = np.asarray(self.rng.random(DENSE), self.dtype, order)
         return self._pass("dense_pass", exponent, (Z, False), DENSE)
 
     def panel_pass(self, exponent: float) -> Call:
@@ -118,6 +118,12 @@ class _Problem:
         grams = (G.T @ G)[None]
         return self._update(UPDATED, lambda F: kernel(grams, None, *rest, F, *steps))
 
+    def conjugate_rows(self, steps: int) -> Call:
+        """Return the steps of conjugate gradients of a recommender."""
+        G, ridges, X = self.factor(COLUMNS), np.ones(UPDATED, self.dtype), self._first_rows(UPDATED)
+        given = *X, G, 0.01 * (G.T @ G), ridges, steps
+        return self._update(UPDATED, lambda F: self.kernels.conjugate_rows(*given, F, self.threads))
+
     def kl_descent(self, sweeps: int) -> Call:
         G, kernel = self.factor(COLUMNS), self.kernels.kl_descent
         X, given = self._first_rows(DESCENDED), (G, np.ascontiguousarray(G.sum(axis=0)[None]))
@@ -140,11 +146,13 @@ KERNELS: dict[str, Callable[[_Problem], Call]] = {
     "completion pass": lambda p: p.completion_pass(),
     "pass by panels, Kullback-Leibler": lambda p: p.panel_pass(-1.0),
     "dense pass, squares": lambda p: p.dense_pass(0.0),
+    "dense pass by columns, squares": lambda p: p.dense_pass(0.0, "F"),
     "dense pass, Kullback-Leibler": lambda p: p.dense_pass(-1.0),
     "tensor pass, Kullback-Leibler": lambda p: p.tensor_pass(-1.0),
     "Kullback-Leibler loss": lambda p: p.loss("sparse_kl_loss"),
     "coordinate descent": lambda p: p.coordinate_descent(2, 4),
     "Kullback-Leibler descent": lambda p: p.kl_descent(1),
+    "conjugate gradients": lambda p: p.conjugate_rows(3),
     "multiplicative update": lambda p: p.update(),
     "Gram matrix": lambda p: p.gram(),
 }
