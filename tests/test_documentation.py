@@ -13,6 +13,7 @@ import inspect
 import os
 import re
 import shlex
+from decimal import Decimal
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
@@ -115,12 +116,16 @@ RUN = [name for name in STORIES if EVERY_PAGE or name.startswith(("README", "ind
 
 
 def assert_shown(printed: str, shown: str) -> None:
-    """Words must agree; numbers within 5 %: other processors round otherwise."""
+    """Words must agree, and numbers to one unit of the last digit shown: other levels round so.
+
+    A small whole number has no such unit to spare: 5 % is the most, .01 for numbers near 0.
+    """
     assert NUMBER.sub("#", printed).split() == NUMBER.sub("#", shown).split()
-    expected = [float(number) for number in NUMBER.findall(shown)]
-    assert [float(number) for number in NUMBER.findall(printed)] == pytest.approx(
-        expected, rel=0.05, abs=0.01
-    )
+    for found, text in zip(NUMBER.findall(printed), NUMBER.findall(shown), strict=True):
+        unit, expected = 10.0 ** Decimal(text).as_tuple().exponent, float(text)
+        assert abs(float(found) - expected) <= 1.001 * min(unit, max(0.05 * abs(expected), 0.01)), (
+            f"{found} where the page shows {text}"
+        )
 
 
 def needs_absent_package(block: Block) -> bool:
@@ -169,9 +174,17 @@ def test_python_blocks(
 
 def test_shown_output_is_compared() -> None:
     assert_shown("error 0.5012 of 3 fits\n", "error 0.50 of 3 fits")
-    for wrong in ("error 0.60 of 3 fits", "error 0.50 of 4 fits", "loss 0.50 of 3 fits", "0.50"):
+    for wrong in (
+        "error 0.60 of 3 fits",
+        "error 0.52 of 3 fits",
+        "error 0.50 of 4 fits",
+        "loss 0.50 of 3 fits",
+        "0.50",
+    ):
         with pytest.raises(AssertionError):
             assert_shown("error 0.5012 of 3 fits\n", wrong)
+    with pytest.raises(AssertionError):
+        assert_shown("4e-05", "8e-05")
 
 
 def test_code_has_79_columns() -> None:

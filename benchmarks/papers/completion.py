@@ -185,12 +185,15 @@ def share(wins: Array, known: Array) -> str:
 
 
 def shares(results: Outcome, rival: str) -> str:
-    header = ["cells", f"structured-sirls / {rival}: mean ratio < 1", "median ratio < 1"]
+    header = ["cells", f"structured-sirls / {rival}: ratio of mean errors < 1"]
+    header += ["mean ratio < 1", "median ratio < 1"]
     header += ["structured-sirls / c=0: median < 1", "auto: median error below both"]
     pairs = [(rival, np.mean), (rival, np.median), (WITHOUT, np.median)]
     rows = []
     for name in REGIONS:
         row, inside = [name], results.region(name)
+        means = results.of(STRUCTURED).mean(axis=0) / results.of(rival).mean(axis=0)
+        row.append(share(means < SAME, inside & np.isfinite(means)))
         for other, middle in pairs:
             ratio = results.ratio(STRUCTURED, other, middle)
             row.append(share(ratio < SAME, inside & np.isfinite(ratio)))
