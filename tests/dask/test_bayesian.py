@@ -92,23 +92,6 @@ def test_chunks_without_rows_and_of_unknown_length(client):
     assert fit.transform(X).compute().shape == (200, RANK)
 
 
-def test_any_number_of_workers_gives_the_same_bits(client):
-    fits = []
-    for n_workers in (1, 2, 4):
-        with (
-            distributed.LocalCluster(
-                n_workers=n_workers, threads_per_worker=1, dashboard_address=":0"
-            ) as cluster,
-            distributed.Client(cluster) as other,
-        ):
-            fit = model(**LEARNED).fit(pieces(sp.csr_array(counts())), client=other)
-            parts = fit.components_, fit.components_rate_, fit.objective_
-            fits.append((np.asarray(other.compute(fit.representation_).result()), *parts))
-    for fit in fits[1:]:
-        for found, expected in zip(fit, fits[0], strict=True):
-            np.testing.assert_array_equal(found, expected)
-
-
 @pytest.mark.parametrize(
     ("iteration", "further"), [(0, {}), (30, LEARNED)], ids=["at the start", "learned"]
 )

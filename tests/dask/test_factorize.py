@@ -210,6 +210,7 @@ def test_a_dask_frame_is_refused_with_the_way_out(threads):
 def test_any_number_of_workers_gives_the_same_bits():
     X, Y = counts(), labels()
     weights = sf.weights.outer(rows=(np.arange(N) % 3 == 0).astype(float))
+    learned = dict.fromkeys(("S_shape", "S_mean", "A_shape", "A_mean"), "auto")
     fits = []
     for n_workers in (1, 2, 4):
         with (
@@ -226,8 +227,11 @@ def test_any_number_of_workers_gives_the_same_bits():
                     further |= {"supervision_loss": losses[1], "y_weights": weights}
                 fit = sfd.factorize(pieces(X), *given, **further)
                 fits.append((np.asarray(fit.S), fit.A, fit.B, fit.objective))
+            model = sfd.BayesianNMF(**arguments(init="random", burn_in=3), **learned)
+            S = client.compute(model.fit(pieces(X), client=client).representation_).result()
+            fits.append((S, model.components_, model.components_rate_, model.objective_))
     for number, fit in enumerate(fits):
-        for found, expected in zip(fit, fits[number % 6], strict=True):
+        for found, expected in zip(fit, fits[number % 7], strict=True):
             np.testing.assert_array_equal(found, expected)
 
 

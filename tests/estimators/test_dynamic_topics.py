@@ -1,5 +1,7 @@
 """DynamicTopics: topics are found in the slices of time in which they live."""
 
+from copy import copy
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -157,29 +159,28 @@ class TestDegenerateTopics:
         assert "method=" not in str(found[0].message)
 
 
+@pytest.fixture(scope="module")
+def quarters():
+    return sf.DynamicTopics(2, freq="quarter", random_state=0).fit(SMALL, MONTHLY)
+
+
 class TestTables:
-    def test_with_pandas(self):
+    def test_with_pandas(self, quarters):
         pytest.importorskip("pandas")
-        model = sf.DynamicTopics(2, freq="quarter", random_state=0).fit(SMALL, MONTHLY)
-        table = model.to_frame(list("abcdef"), n_terms=2)
+        table = quarters.to_frame(list("abcdef"), n_terms=2)
         assert sorted(name[3:] for name in table.columns) == ["a, b", "d, e"]
         assert [name[:3] for name in table.columns] == ["0: ", "1: "]
         assert [f"{day:%Y-%m-%d}" for day in table.index[:2]] == ["2020-01-01", "2020-04-01"]
-        np.testing.assert_array_equal(table.to_numpy(), model.prevalence_)
-
-    def test_without_pandas(self, monkeypatch):
-        model = sf.DynamicTopics(2, freq="quarter", random_state=0).fit(SMALL, MONTHLY)
-        hide("pandas", monkeypatch)
-        for call in (model.to_frame, model.peaks().to_frame):
-            refused(r"ssnmf-fast\[all\]", call, error=sf.MissingPackageError)
-
-    def test_peaks_as_a_table(self):
-        pytest.importorskip("pandas")
-        model = sf.DynamicTopics(2, freq="quarter", random_state=0).fit(SMALL, MONTHLY)
-        table = model.peaks().to_frame()
-        assert list(table.columns) == list(model.peaks()[0]._fields)
+        np.testing.assert_array_equal(table.to_numpy(), quarters.prevalence_)
+        table = quarters.peaks().to_frame()
+        assert list(table.columns) == list(quarters.peaks()[0]._fields)
         assert table["topic"].tolist() == [0, 1]
-        assert len(model.intervals(SMALL, MONTHLY, n_fits=2).to_frame()) == 2
+        assert len(quarters.intervals(SMALL, MONTHLY, n_fits=2).to_frame()) == 2
+
+    def test_without_pandas(self, quarters, monkeypatch):
+        hide("pandas", monkeypatch)
+        for call in (quarters.to_frame, quarters.peaks().to_frame):
+            refused(r"ssnmf-fast\[all\]", call, error=sf.MissingPackageError)
 
     def test_peaks(self):
         model = sf.DynamicTopics(2, random_state=0).fit(SMALL, MONTHLY)
@@ -190,17 +191,16 @@ class TestTables:
         refused("window must be at least 0", model.peaks, window=-1)
         refused("period must be at least 2", model.peaks, period=1)
 
-    def test_periodicity_is_not_that_of_a_trend(self):
-        model = sf.DynamicTopics(4, random_state=0).fit(X, TIMES)
-        t = np.arange(36)
+    def test_periodicity_is_not_that_of_a_trend(self, fitted):
+        model, t = copy(fitted), np.arange(36)
         series = np.stack([t, np.exp(-(((t - 18) / 8) ** 2)), t % 12 == 3, t == 9], axis=1)
         model.prevalence_ = series.astype(float)
         found = [peak.periodicity for peak in model.peaks()]
         assert found[2] > 0.9
         assert max(found[0], found[1], found[3]) < 0.1
 
-    def test_lengths(self):
-        model = sf.DynamicTopics(4, random_state=0).fit(X, TIMES)
+    def test_lengths(self, fitted):
+        model = copy(fitted)
         model.prevalence_ = np.zeros((36, 4))
         model.prevalence_[3:7, 0] = [1, 2, 4, 2]
         model.prevalence_[::12, 1] = 1

@@ -166,16 +166,24 @@ def test_any_number_of_threads_gives_the_same_bits():
     assert models[0].validation_scores_ == models[2].validation_scores_
 
 
-@pytest.mark.slow
-def test_labels_that_weigh_nothing_are_as_good_as_none():
+SHORT = {"random_state": 0, "max_iter": 20, "tol": 0}
+
+
+@pytest.fixture(scope="module")
+def of_two():
+    """A short fit to two labels of each class, and the labels."""
     hidden = hide(y, 2, 0)
+    return sf.FewLabelsClassifier(**SHORT).fit(X, hidden), hidden
+
+
+@pytest.mark.slow
+def test_labels_that_weigh_nothing_are_as_good_as_none(of_two):
+    expected, hidden = of_two
     weights = (hidden >= 0).astype(float)
-    settings = {"random_state": 0, "max_iter": 20, "tol": 0}
-    expected = sf.FewLabelsClassifier(**settings).fit(X, hidden)
     rows = np.vstack([X, np.zeros(64)])
     other = np.where(hidden < 0, np.random.default_rng(0).permutation(y), y)
     for labels in (y, other):
-        model = sf.FewLabelsClassifier(**settings).fit(X, labels, label_weight=weights)
+        model = sf.FewLabelsClassifier(**SHORT).fit(X, labels, label_weight=weights)
         assert np.array_equal(model.components_, expected.components_)
         assert np.array_equal(model.predict_proba(rows), expected.predict_proba(rows))
         assert np.array_equal(model.class_prior_, expected.class_prior_)
@@ -183,9 +191,8 @@ def test_labels_that_weigh_nothing_are_as_good_as_none():
 
 
 @pytest.mark.slow
-def test_the_fit_is_seen_as_new_samples_are():
-    hidden = hide(y, 2, 0)
-    model = sf.FewLabelsClassifier(random_state=0, max_iter=30, tol=0).fit(X, hidden)
+def test_the_fit_is_seen_as_new_samples_are(of_two):
+    model, hidden = of_two
     rows = np.flatnonzero(hidden >= 0)
     np.testing.assert_allclose(model.predict_proba(X[rows]), model.predict_proba(X)[rows])
     one_by_one = np.vstack([model.predict_proba(X[i : i + 1]) for i in rows])

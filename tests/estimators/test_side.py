@@ -97,17 +97,11 @@ def test_single_precision():
 
 
 @pytest.mark.slow
-def test_tables_are_not_modified():
-    table, before = E.copy(), E.copy()
-    quick().fit(X, hidden, side={"embedding": table}).predict(X, side={"embedding": table})
-    assert np.array_equal(table, before)
-
-
-@pytest.mark.slow
-def test_same_bits_for_any_number_of_threads(fitted):
-    model = quick(n_threads=2).fit(X, hidden, side={"embedding": E})
-    side = {"embedding": E}
+def test_same_bits_for_any_number_of_threads_and_the_same_tables(fitted):
+    side = {"embedding": E.copy()}
+    model = quick(n_threads=2).fit(X, hidden, side=side)
     assert np.array_equal(model.predict_proba(X, side=side), fitted.predict_proba(X, side=side))
+    assert np.array_equal(side["embedding"], E)
 
 
 def test_rows_are_predicted_one_by_one(fitted):

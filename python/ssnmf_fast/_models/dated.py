@@ -60,19 +60,19 @@ def find_topics(
 ) -> DatedTopics:
     """Learn topics of clean documents, with arguments of `factorize`; components have sum 1."""
     if method == "tensor":
-        found = factorize_folded(X, slices, per_slice, arguments)
+        topics = factorize_folded(X, slices, per_slice, arguments)
     elif method == "nmf":
         fit = factorize(CleanMatrix(X), **arguments)
-        found = DatedTopics(fit.A, fit, method)
+        topics = DatedTopics(fit.A, fit, method)
     else:
-        found = factorize_documents(method, X, slices, per_slice, arguments)
-    A, prevalence = found.components, found.prevalence
+        topics = factorize_documents(method, X, slices, per_slice, arguments)
+    A, prevalence = topics.components, topics.prevalence
     totals = A.sum(axis=1)
     components = np.ascontiguousarray(A / np.where(totals > 0, totals, 1)[:, None])
     if prevalence is not None:
         prevalence = (prevalence * totals).astype(prevalence.dtype, copy=False)
     components = components.astype(X.dtype, copy=False)
-    return found._replace(components=components, prevalence=prevalence)
+    return topics._replace(components=components, prevalence=prevalence)
 
 
 def warn_if_degenerate(method: str, components: Array, prevalence: Array, sizes: Array) -> None:
@@ -102,22 +102,22 @@ def factorize_documents(
     """Find topics by "neighbors" or "tied"; "auto" chooses between them."""
     quadratic = loss_named(settings["loss"], "loss").quadratic
     documents = X if quadratic else _tfidf_rows(X)
-    threads, taken, between = settings["n_threads"], method, None
+    threads, choice, between = settings["n_threads"], method, None
     squares = settings | {"loss": "frobenius"}
     if not quadratic:
         squares |= {"callback": None, "verbose": 0}
     if method != "tied":
         of_pooled = squares | {"random_state": deepcopy(settings["random_state"])}
         A, fit = _factorize_pooled(documents, slices, of_pooled)
-        taken = "neighbors"
+        choice = "neighbors"
     if method == "auto":
         of_documents = shares_of(represent(CleanMatrix(documents), A, n_threads=threads), A)
         between = between_slices(of_documents, slices)
         if between >= _SINGLE_EVENTS:
-            taken = "tied"
+            choice = "tied"
             if not isinstance(settings["init"], str):
                 squares["init"] = "auto"
-    if taken == "tied":
+    if choice == "tied":
         fit = _factorize_tied(documents, slices, most, squares)
         A = fit.A
     if not quadratic:
@@ -126,7 +126,7 @@ def factorize_documents(
         start["max_iter"] = min(_REFINED, settings["max_iter"])
         fit = factorize(CleanMatrix(X), **settings | start)
         A = fit.A
-    return DatedTopics(A, fit, taken, between)
+    return DatedTopics(A, fit, choice, between)
 
 
 def _factorize_pooled(
@@ -171,9 +171,9 @@ def _largest(X: sp.csr_array, share: float, enough: int = 0) -> sp.csr_array:
     """Return rows of length 1; rows with more than `enough` entries lose relatively small ones."""
     of = entry_rows(X.indptr)
     values = X.data / np.sqrt(np.maximum(np.bincount(of, X.data**2), 1e-30))[of]
-    kept = values * np.bincount(of, values)[of] >= share  # the product is 1 if all are equal
-    kept |= np.diff(X.indptr)[of] <= enough
-    return drop_entries(with_values(X, values.astype(X.dtype)), ~kept)
+    is_large = values * np.bincount(of, values)[of] >= share  # the product is 1 if all are equal
+    is_large |= np.diff(X.indptr)[of] <= enough
+    return drop_entries(with_values(X, values.astype(X.dtype)), ~is_large)
 
 
 def shares_of(S: Array, A: Array) -> Array:
@@ -205,9 +205,9 @@ def _factorize_tied(
     used = words > 0 if words.any() else slices.sizes > 0
     at = np.flatnonzero(used)
     most = np.median(slices.sizes[slices.sizes > 0]) if most is None else most
-    counted = np.minimum(slices.sizes, most)[used][:, None].astype(X.dtype)
+    counts = np.minimum(slices.sizes, most)[used][:, None].astype(X.dtype)
     length = float(np.sqrt((X * X).sum(dtype=np.float64) / X.shape[0])) or 1.0
-    rows = _product(np.sqrt(counted) / length, means_of_slices(X, slices)[used])
+    rows = _product(np.sqrt(counts) / length, means_of_slices(X, slices)[used])
     # Prevalences are smooth, except across gaps.
     after = (np.diff(at) == 1).astype(float)
     chain = sp.diags([after, after], [1, -1], shape=(len(at), len(at)), format="csr")
@@ -224,8 +224,8 @@ def is_default(init: object) -> bool:
 
 def _tfidf_rows(X: Matrix) -> Matrix:
     """Return TF-IDF documents of length 1."""
-    stored = sp.csr_array(X)
-    frequency = np.bincount(stored.indices, stored.data > 0, minlength=X.shape[1])
+    matrix = sp.csr_array(X)
+    frequency = np.bincount(matrix.indices, matrix.data > 0, minlength=X.shape[1])
     rarity = np.log((1 + X.shape[0]) / (1 + frequency)) + 1
     return unit_rows(_product(rarity[None], unit_rows(X))).astype(X.dtype)
 
@@ -247,18 +247,18 @@ def factorize_folded(
         documents_of.append(rng.permutation(some)[:count])
         places_of.append(rng.permutation(per_slice)[:count])
     documents, places = np.concatenate(documents_of), np.concatenate(places_of)
-    drawn, of = sp.csr_array(X)[documents], slices.of[documents]
-    repeated = (np.repeat(each, np.diff(drawn.indptr)) for each in (places, of))
+    sample, of = sp.csr_array(X)[documents], slices.of[documents]
+    repeated = (np.repeat(each, np.diff(sample.indptr)) for each in (places, of))
     shape, init = (X.shape[1], per_slice, len(slices.starts)), settings["init"]
     if is_default(init):  # start from topics of the sums of slices
-        S, A = best_short_fit(sums_of_slices(drawn, Slices(slices.starts, of)), settings)
+        S, A = best_short_fit(sums_of_slices(sample, Slices(slices.starts, of)), settings)
         constant = np.full((per_slice, len(A)), 1 / per_slice)
         init = np.ones(len(A)), [A.T, constant, S]
-    tensor = np.stack([drawn.indices, *repeated]), drawn.data, shape
+    tensor = np.stack([sample.indices, *repeated]), sample.data, shape
     fit = factorize_tensor(tensor, **settings | {"init": init})
     terms, by_place, time = fit.factors
-    taken = np.maximum(np.minimum(slices.sizes, per_slice), 1)[:, None]
-    prevalence = (time * (fit.weights * by_place.sum(axis=0)) / taken).astype(time.dtype)
+    counts = np.maximum(np.minimum(slices.sizes, per_slice), 1)[:, None]
+    prevalence = (time * (fit.weights * by_place.sum(axis=0)) / counts).astype(time.dtype)
     return DatedTopics(terms.T, fit, "tensor", prevalence=prevalence)
 
 
@@ -298,8 +298,8 @@ def rows_of(slices: Slices) -> list[Array]:
 
 def resampled(X: Matrix, slices: Slices, rng: Generator) -> tuple[Matrix, Slices]:
     """Resample the documents of each slice with replacement; return them and their slices."""
-    drawn = [some[rng.integers(len(some), size=len(some))] for some in rows_of(slices)]
-    rows = np.concatenate(drawn)
+    samples = [some[rng.integers(len(some), size=len(some))] for some in rows_of(slices)]
+    rows = np.concatenate(samples)
     return X[rows], Slices(slices.starts, slices.of[rows])
 
 

@@ -93,8 +93,8 @@ class Fits(Generic[Result, P]):
     def fit(self, rng: Generator, loop: FitLoop, seed: Seed) -> Result:
         """Fit from a drawn or given start; `seed`, that of `rng`, is for the receipt."""
         factors, related, current = self._begin(rng)
-        given = self._keeps_zeros and not isinstance(self.init, str)
-        stay = zeros_that_stay(factors, self.rank) if given else {}
+        starts_from_arrays = self._keeps_zeros and not isinstance(self.init, str)
+        stay = zeros_that_stay(factors, self.rank) if starts_from_arrays else {}
         moves = self.prepared.known.moves(factors)
         support = stay | {name: T & stay.get(name, T) for name, T in moves.items()}
         penalized = self.prepared.penalties
@@ -167,8 +167,8 @@ class MatrixFits(Fits[Factorization, PreparedMatrix]):
                 raise ValueError(
                     "init has a C, the fourth of its factors, and there are no feature_labels."
                 )
-            wanted = (rank, features.shape[1]), X.dtype, "components x labels"
-            C = check_factor(init[3], "init[3] (C)", *wanted)
+            expected = (rank, features.shape[1]), X.dtype, "components x labels"
+            C = check_factor(init[3], "init[3] (C)", *expected)
             init = tuple(init[: 2 if init[2] is None else 3])
         n_labels, n_of_features = (term.shape[1] if term else None for term in (labels, features))
         others = (n_labels, weight), (n_of_features, of_features)
@@ -246,9 +246,9 @@ class TensorFits(Fits[TensorFactorization, PreparedTensor]):
         views: Any = current()
         (names, term), labels = (related[0].names, related[0].term), self.prepared.labels
         columns, weights, sizes, order = normalized([views[name] for name in names], term.loss)
-        found = {k: np.ascontiguousarray((views[f"B{k}"] * sizes[k])[:, order].T) for k in labels}
+        B = {k: np.ascontiguousarray((views[f"B{k}"] * sizes[k])[:, order].T) for k in labels}
         outcome = run.objective, run.n_iter, run.converged
-        return TensorFactorization(columns, weights, found, *outcome)
+        return TensorFactorization(columns, weights, B, *outcome)
 
 
 def fit_starts(
@@ -298,8 +298,8 @@ def best_start(
     fits: Fits[Result, Any], n_starts: int, rng: Generator, loop: FitLoop, jobs: int
 ) -> Result:
     """Return the fit with the smallest objective among several starts."""
-    found = run_starts(fits, draw_seeds(rng, n_starts), loop, jobs)
-    best, values = keep_best(found, n_starts, loop.verbose)
+    runs = run_starts(fits, draw_seeds(rng, n_starts), loop, jobs)
+    best, values = keep_best(runs, n_starts, loop.verbose)
     return replace(best, start_objectives=tuple(values))
 
 

@@ -58,8 +58,8 @@ class PreservingFits(Fits[Factorization, PreparedPair]):
             check_option(weight, "supervision_weight", ("auto", "balanced"))
         number = None if weight == "auto" else build.check_weight(weight)
         term, _ = build.terms(X, None, self.loss, self.loss, self.X_weights, None, self.threads)
-        given = self.alpha, "alpha", X.dtype, X.shape[0], "sample of X"
-        alpha = build.check_rows(*given, allow_nan=False)
+        arguments = self.alpha, "alpha", X.dtype, X.shape[0], "sample of X"
+        alpha = build.check_rows(*arguments, allow_nan=False)
         mixing = sp.csr_array(alpha.T)
         combined = build.build_term(mixing @ X, None, term.loss, "X", self.threads)
         data = Relation(("S", "A"), term)
@@ -71,8 +71,8 @@ class PreservingFits(Fits[Factorization, PreparedPair]):
         return PreparedPair(data=data, preserved=preserved, weight=number)
 
     def _begin(self, rng: Generator) -> tuple[dict[str, Array], list[Relation], Current]:
-        given = self.X, self.prepared.data.term, None, self.rank, rng
-        factors = build.pad_factors(*start(self.init, *given, X_weights=self.X_weights))
+        arguments = self.X, self.prepared.data.term, None, self.rank, rng
+        factors = build.pad_factors(*start(self.init, *arguments, X_weights=self.X_weights))
         current = build.view_factors(factors, self.rank)
         return factors, self.prepared.relations(factors), current
 
@@ -102,10 +102,10 @@ def preserving_check(result: Factorization, X: Matrix, inputs: Inputs, threads: 
     assert receipt is not None
 
     def recompute() -> Recomputed:
-        given = {name: inputs[name] for name in ("alpha", "X_weights")}
-        given |= {name: receipt.settings[name] for name in ("loss", "supervision_weight")}
+        arguments = {name: inputs[name] for name in ("alpha", "X_weights")}
+        arguments |= {name: receipt.settings[name] for name in ("loss", "supervision_weight")}
         Z, S, A = check_data(X, threads), result.S, result.A
-        fits = PreservingFits(Z, n_components=len(A), threads=threads, init=(), **given)
+        fits = PreservingFits(Z, n_components=len(A), threads=threads, init=(), **arguments)
         if (len(S), A.shape[1]) != Z.shape:
             raise ValueError(f"X has shape {Z.shape}, and S A has {(len(S), A.shape[1])}.")
         factors = build.pad_factors(S, A)

@@ -82,12 +82,12 @@ class Learner:
 
     def arrays(self) -> dict[str, Array]:
         """Return the sums of batches without padding, as arrays by name."""
-        found = dict[str, Array]()
+        arrays = dict[str, Array]()
         for name, sums in self.sums.items():
             ((b, a),) = sums.pairs.values()
             parts = {"b": b, "a": a, "K": None if sums.gram is None else sums.gram[: self.rank]}
-            found |= {k + name: x[:, : self.rank] for k, x in parts.items() if x is not None}
-        return found
+            arrays |= {k + name: x[:, : self.rank] for k, x in parts.items() if x is not None}
+        return arrays
 
     def restore(self, arrays: Mapping[str, Array], losses: Mapping[str, Loss]) -> None:
         """Take sums from arrays; raise ValueError unless they have the shapes of the factors."""
@@ -108,14 +108,14 @@ class Learner:
 
         They are the sums over the rows of the problem, and a share of those of past batches.
         """
-        found = dict[str, Majorizer]()
+        majorizers = dict[str, Majorizer]()
         for name, F in self.factors.items():
             term = problem.views(name)[0].term
-            found[name] = _moved(problem.majorizer(name, _update_of(term)), F, -1)
+            majorizers[name] = _moved(problem.majorizer(name, _update_of(term)), F, -1)
             if name in self.sums:
-                found[name].add(self.sums[name], keep)
-            _update(F, found[name], term, self.support.get(name))
-        return found
+                majorizers[name].add(self.sums[name], keep)
+            _update(F, majorizers[name], term, self.support.get(name))
+        return majorizers
 
     def count(self, value: float, n: float, keep: float) -> None:
         """Include the loss of `n` rows in the mean."""
@@ -171,14 +171,14 @@ class Online(Learner):
     ) -> Online:
         """Start from a dictionary (r x m), a classifier (r x k), and the sums of batches."""
         factors = {name: padded(F.T, A.dtype) for name, F in (("A", A), ("B", B)) if F is not None}
-        made = cls(factors, len(A), settings={"n_components": len(A), **settings})
+        learner = cls(factors, len(A), settings={"n_components": len(A), **settings})
         if arrays:
-            made.weight, made.mean_loss, made.seen = (settings[name] for name in _NUMBERS)
+            learner.weight, learner.mean_loss, learner.seen = (settings[name] for name in _NUMBERS)
             sums = arrays.get("target_sums")
-            made.target_sums = None if sums is None else padded(sums, sums.dtype)
+            learner.target_sums = None if sums is None else padded(sums, sums.dtype)
             learned = [name for name in factors if name == "A" or "bB" in arrays]
-            made.restore(arrays, {name: made.loss(name) for name in learned})
-        return made
+            learner.restore(arrays, {name: learner.loss(name) for name in learned})
+        return learner
 
     def loss(self, name: str) -> Loss:
         """Return the loss of A or B."""
@@ -308,21 +308,21 @@ class Stream(Learner):
     ) -> Stream:
         """Start from normalized factors and the sums of slices, if there are any."""
         stored = {str(k): padded(F, F.dtype) for k, F in enumerate(factors)}
-        made = cls(stored, factors[0].shape[1], loss=loss_named(loss, "loss"))
+        learner = cls(stored, factors[0].shape[1], loss=loss_named(loss, "loss"))
         if arrays:
             if "counts" not in arrays or arrays["counts"].shape != (1, 3):
                 raise ValueError("the saved statistics of the slices are incomplete")
-            made.n_slices, made.seen, made.mean_loss = arrays["counts"][0].tolist()
-            made.restore(arrays, dict.fromkeys(stored, made.loss))
-        return made
+            learner.n_slices, learner.seen, learner.mean_loss = arrays["counts"][0].tolist()
+            learner.restore(arrays, dict.fromkeys(stored, learner.loss))
+        return learner
 
     def take_fit(self, rows: Array, threads: int, *, keep: float = 1.0, total: float = 0.0) -> None:
         """Take the sums of a fit with the loss `total` from its optimality conditions: P = N."""
         weights = np.power(keep, np.arange(len(rows))[::-1], dtype=rows.dtype)
         form = Separable((*[None] * len(self.factors), weights), threads)
-        stored = {**self.factors, "rows": padded(rows, rows.dtype)}
+        arrays = {**self.factors, "rows": padded(rows, rows.dtype)}
         for name, F in self.factors.items():
-            G: Any = RowProducts(tuple(far for other, far in stored.items() if other != name))
+            G: Any = RowProducts(tuple(far for other, far in arrays.items() if other != name))
             N, gram = np.empty_like(F), form.gram(G) if self.loss.quadratic else None
             self.loss.N(form, F, G, Target(N))
             pair = N, N if gram is None else None
@@ -343,8 +343,8 @@ class Stream(Learner):
         if unused.any():
             rng = np.random.default_rng(int(self.n_slices))
             for F in factors.values():
-                drawn = rng.random((len(F), rank)) / len(F)
-                F[:, :rank] = np.where(unused, drawn, F[:, :rank])
+                start = rng.random((len(F), rank)) / len(F)
+                F[:, :rank] = np.where(unused, start, F[:, :rank])
         if _update_of(term) == "multiply":  # multiplicative steps hardly increase tiny entries
             for F in factors.values():
                 np.maximum(F, _AWAKE * F.mean(axis=0), out=F)

@@ -63,9 +63,9 @@ def parts_of_result(result: Factorization | TensorFactorization) -> dict[str, Ar
     """Return the arrays of a result by name."""
     if isinstance(result, Factorization):
         return {name: getattr(result, name) for name in "SABC"}
-    found = {f"factors[{k}]": F for k, F in enumerate(result.factors)}
-    found |= {f"label_components[{k}]": B for k, B in result.label_components.items()}
-    return {"weights": result.weights[None], **found}
+    parts = {f"factors[{k}]": F for k, F in enumerate(result.factors)}
+    parts |= {f"label_components[{k}]": B for k, B in result.label_components.items()}
+    return {"weights": result.weights[None], **parts}
 
 
 def problem_at(X: Matrix, given: Mapping[str, Any], threads: int, **inputs: Any) -> Problem:
@@ -85,11 +85,11 @@ def problem_at(X: Matrix, given: Mapping[str, Any], threads: int, **inputs: Any)
         name: check_factor(given[name], name, (rows, columns), X.dtype, of, limited=False)
         for name, (rows, columns, of) in sides.items()
     }
-    stored = build.pad_factors(**checked, threads=threads)
-    related = build.relations(data, labels, weight, stored, features, of_features)
-    lengths = {name: len(F) for name, F in stored.items()}
+    factors = build.pad_factors(**checked, threads=threads)
+    related = build.relations(data, labels, weight, factors, features, of_features)
+    lengths = {name: len(F) for name, F in factors.items()}
     penalized = check_penalties(inputs["penalties"], lengths, X.shape, rank)
-    return Problem(stored, related, penalties=penalized)
+    return Problem(factors, related, penalties=penalized)
 
 
 def _check(
@@ -114,14 +114,14 @@ def factorization_check(
 
     def recompute() -> Recomputed:
         assert receipt is not None
-        given = {name: receipt.settings[name] for name in _LOSSES}
-        given |= {name: receipt.settings[name] or 0.0 for name in WEIGHTS}
-        given |= {name: inputs.get(name) for name in INPUTS}
-        known = {name: given.pop(name) for name in KNOWN}
-        problem = problem_at(clean, parts_of_result(result), threads, **given)
+        arguments = {name: receipt.settings[name] for name in _LOSSES}
+        arguments |= {name: receipt.settings[name] or 0.0 for name in WEIGHTS}
+        arguments |= {name: inputs.get(name) for name in INPUTS}
+        known = {name: arguments.pop(name) for name in KNOWN}
+        problem = problem_at(clean, parts_of_result(result), threads, **arguments)
         moves = Known.of(clean.shape, len(result.A), clean.dtype, **known).moves(problem.factors)
-        found = recomputed(problem, Optimality(problem, moves, zeros_stay(receipt)))
-        return replace(found, objective=found.objective + constant)
+        numbers = recomputed(problem, Optimality(problem, moves, zeros_stay(receipt)))
+        return replace(numbers, objective=numbers.objective + constant)
 
     return _check(result, clean, inputs, threads, recompute)
 
@@ -140,8 +140,8 @@ def recomputed(problem: Problem, seen: Optimality) -> Recomputed:
         powers[far] = -powers.get(near, 0)
     scales = 1 + rng.random(problem.factors[first].shape[1])
     for name, F in problem.factors.items():
-        moved = 1 + _SHAKEN * np.finfo(F.dtype).eps * rng.choice([-1, 1], F.shape)
-        F *= (moved * scales ** powers.get(name, 0)).astype(F.dtype)
+        change = 1 + _SHAKEN * np.finfo(F.dtype).eps * rng.choice([-1, 1], F.shape)
+        F *= (change * scales ** powers.get(name, 0)).astype(F.dtype)
     problem.forget()
     apart = max(abs(r - residuals[name]) for name, r in seen.residuals().items())
     shaken = abs(problem.objective() - objective), apart
@@ -195,9 +195,9 @@ def tensor_check(result: TensorFactorization, X: Matrix, inputs: Inputs, threads
 
     def recompute() -> Recomputed:
         losses = [receipt.settings[name] for name in _LOSSES]
-        given = inputs.get("X_weights"), inputs.get("y")
+        arguments = inputs.get("X_weights"), inputs.get("y")
         weight = receipt.settings["supervision_weight"]
-        related, labeled = build.tensor_relations(clean, *given, losses, weight, threads)
+        related, labeled = build.tensor_relations(clean, *arguments, losses, weight, threads)
         lengths = tuple(len(F) for F in result.factors)
         if lengths != tuple(clean.shape):
             raise ValueError(f"X has shape {clean.shape}, but the factors have {lengths} rows.")

@@ -75,8 +75,8 @@ feature_weight, penalties, n_threads
         if (data_of is None) != ({"B": B, "C": C}[factor] is None):
             raise ValueError(f"{name} and {factor} must be given together; give both or neither.")
     threads = resolve_threads(n_threads)
-    given = {"X_weights": X_weights, "feature_labels": feature_labels}
-    S, A, X_weights, feature_labels = border.by_name(X, S=S, A=A, **given).values()
+    arguments = {"X_weights": X_weights, "feature_labels": feature_labels}
+    S, A, X_weights, feature_labels = border.by_name(X, S=S, A=A, **arguments).values()
     problem = problem_at(
         *(check_data(X, threads), {"S": S, "A": A, "B": B, "C": C}, threads),
         y=y,
@@ -89,10 +89,10 @@ feature_weight, penalties, n_threads
         feature_weight=feature_weight,
         penalties=penalties,
     )
-    found = problem.objective()
-    if not (found == inf and problem.unreached() == inf):
-        require_finite({"the objective": found})
-    return found
+    value = problem.objective()
+    if not (value == inf and problem.unreached() == inf):
+        require_finite({"the objective": value})
+    return value
 
 
 _ROUNDING = 64.0
@@ -194,14 +194,14 @@ def represent(
     """
     divergence, tol = loss_named(loss, "loss"), check_real(tol, "tol")
     threads = resolve_threads(n_threads)
-    given = {"X_weights": X_weights, "init": init, "covariates": covariates}
-    A, X_weights, init, covariates = border.by_name(X, A=A, **given).values()
+    arguments = {"X_weights": X_weights, "init": init, "covariates": covariates}
+    A, X_weights, init, covariates = border.by_name(X, A=A, **arguments).values()
     X = check_data(X, threads, dtype)
     tol = max(tol, _FINEST_TOL[X.dtype])
     # A dictionary may exceed the range of data, because it is scaled to size 1.
     checked = check_matrix(A, "A", allow_nan=False, limited=False)
-    wanted, of = (checked.shape[0], X.shape[1]), "components x features of X"
-    A = check_factor(checked, "A", wanted, checked.dtype, of, limited=False)
+    expected, of = (checked.shape[0], X.shape[1]), "components x features of X"
+    A = check_factor(checked, "A", expected, checked.dtype, of, limited=False)
     rank = A.shape[0]
     if rank < 1:
         raise ValueError("A has no rows; expected at least one component.")
@@ -215,7 +215,7 @@ def represent(
     if init is not None:
         S = check_factor(init, "init", shape, X.dtype, "samples x components of A")
     if known or own:  # some components are given, or penalties depend on the scale of S
-        A = check_factor(A, "A", wanted, X.dtype, of)
+        A = check_factor(A, "A", expected, X.dtype, of)
         if S is None:
             size = float(A.mean())
             S = np.full(shape, term.mean() / (rank * size) if size > 0 else 1.0, dtype=X.dtype)
@@ -248,13 +248,13 @@ def _solve(
 ) -> Array:
     """Return the best rows for other factors, which are scaled to components of size 1/2 to 1."""
     sizes = [np.frexp(factor.max(axis=0))[1] for factor in others]
-    stored = [padded(np.ldexp(F, -size), dtype) for F, size in zip(others, sizes, strict=True)]
+    factors = [padded(np.ldexp(F, -size), dtype) for F, size in zip(others, sizes, strict=True)]
     exponents = np.sum(sizes, axis=0)
     F = padded_zeros(term.shape[0], len(exponents), dtype)
     if start is not None:
         with np.errstate(over="ignore"):
             F[:, : len(exponents)] = np.minimum(np.ldexp(start, exponents), _LARGEST_START)
-    G: Any = RowProducts(tuple(stored)) if term.entries.by_factors else stored[0]
+    G: Any = RowProducts(tuple(factors)) if term.entries.by_factors else factors[0]
     unsolved = term.loss.solve_rows(term, F, G, tol, _MAX_SWEEPS)
     return _solved(F, -exponents, unsolved, tol)
 

@@ -123,8 +123,8 @@ class Posterior(PosteriorSums):
         self.add_up()
 
     def bound(self, prior_shape: float) -> float:
-        given = self.rates, self.groups, self.rank, self.threads
-        return kernels.gamma_bound(self.E, prior_shape, *given)
+        arguments = self.rates, self.groups, self.rank, self.threads
+        return kernels.gamma_bound(self.E, prior_shape, *arguments)
 
 
 @dataclass
@@ -406,8 +406,8 @@ def fit_variational(
         return fit_once(check_random_state(seed), threads, silent)
 
     checked = Parameters(**parameters)
-    rng, given = check_random_state(random_state), (n_starts, n_threads, init, checked.loop)
-    count, jobs, threads = plan_starts(*given, MatrixFits.starts)
+    rng, arguments = check_random_state(random_state), (n_starts, n_threads, init, checked.loop)
+    count, jobs, threads = plan_starts(*arguments, MatrixFits.starts)
     if count == 1:
         return fit_once(rng, threads, checked)
     tasks = (partial(fit, seed) for seed in draw_seeds(rng, count))

@@ -81,8 +81,8 @@ class Estimator(TransformerMixin, BaseEstimator):
 
     def _arguments(self, function: Callable[..., Any] = factorize) -> dict[str, Any]:
         names = signature(function).parameters
-        given = {name: p for name, p in self.get_params(deep=False).items() if name in names}
-        return border.by_name(None, (None, getattr(self, "feature_names_in_", None)), **given)
+        arguments = {name: p for name, p in self.get_params(deep=False).items() if name in names}
+        return border.by_name(None, (None, getattr(self, "feature_names_in_", None)), **arguments)
 
 
 def _by_name(method: Callable[..., Any]) -> Callable[..., Any]:
@@ -184,8 +184,8 @@ class IterativeEstimator(ClassNamePrefixFeaturesOutMixin, Estimator):
     def _keep(self, result: Any, inputs: Inputs | None = None, **attributes: Any) -> None:
         """Set the attributes of a fit, add inputs to its receipt, and warn unless converged."""
         if receipt := getattr(result, "receipt", None):
-            known = receipt.inputs | fingerprints(inputs or {})
-            result = replace(result, receipt=replace(receipt, inputs=known).sealed())
+            prints = receipt.inputs | fingerprints(inputs or {})
+            result = replace(result, receipt=replace(receipt, inputs=prints).sealed())
         if getattr(self, "penalties", None) is not None:
             attributes["sample_penalties_"] = plain_penalties(self.penalties)
         parts = {name: getattr(result, one.part, None) for name, one in self._saved.items()}
@@ -460,9 +460,9 @@ class FactorizationBase(IterativeEstimator):
 
     def _topic_names(self) -> list[str]:
         """Return the names of the topics; free topics are "free0", ..., but no name is repeated."""
-        named = [str(name) for name in self.topic_names_.tolist()]
-        free = (name for k in count() if (name := f"free{k}") not in named)
-        return [*named, *islice(free, self.n_components_ - len(named))]
+        names = [str(name) for name in self.topic_names_.tolist()]
+        free = (name for k in count() if (name := f"free{k}") not in names)
+        return [*names, *islice(free, self.n_components_ - len(names))]
 
     def to_pyldavis(self, X: DataLike, feature_names: VectorLike = None) -> dict[str, Any]:
         """Return the arguments of ``pyLDAvis.prepare``.
@@ -493,5 +493,5 @@ class FactorizationBase(IterativeEstimator):
     def _class_shares(self) -> tuple[Array | None, Array | None]:
         """Return the classes and the weights of components in them, or None for both."""
         shares = getattr(self, "class_shares_", getattr(self, "label_components_", None))
-        known = shares is not None and hasattr(self, "classes_")
-        return (self.classes_, shares) if known else (None, None)
+        has_classes = shares is not None and hasattr(self, "classes_")
+        return (self.classes_, shares) if has_classes else (None, None)

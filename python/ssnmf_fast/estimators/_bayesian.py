@@ -137,8 +137,8 @@ class BayesianBase(FactorizationBase):
     def _represent(self, X: Any, X_weights: WeightsLike, **known: Any) -> Array:
         self._refuse_weights(X_weights)
         shape, rates = self._prior_of_new_samples()
-        given = X, self.components_, self.components_rate_, shape, rates
-        return infer(*given, _TRANSFORM_ITERATIONS, self.n_threads, self.count_scale_)
+        arguments = X, self.components_, self.components_rate_, shape, rates
+        return infer(*arguments, _TRANSFORM_ITERATIONS, self.n_threads, self.count_scale_)
 
     def transform(self, X: DataLike) -> Array:  # type: ignore[override]
         """Represent samples by the learned components, whose posterior stays fixed.

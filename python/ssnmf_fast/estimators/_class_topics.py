@@ -176,8 +176,8 @@ class LabeledSamples:
             columns = np.flatnonzero(owner == c)
             rows = np.flatnonzero(members[:, c])
             if len(columns) > 1 and len(rows) > 1:
-                chosen = columns[rng.permutation(len(rows)) % len(columns)]
-                weights[np.ix_(rows, columns)] *= np.where(chosen[:, None] == columns, 1.0, 0.2)
+                numbers = columns[rng.permutation(len(rows)) % len(columns)]
+                weights[np.ix_(rows, columns)] *= np.where(numbers[:, None] == columns, 1.0, 0.2)
                 weights[np.ix_(rows, columns)] *= rng.uniform(0.5, 1.5, (len(rows), len(columns)))
         # Sums of columns of all samples, in their order, have the digits of a dense matrix.
         totals = np.array([labels.spread(column).sum() for column in weights.T])

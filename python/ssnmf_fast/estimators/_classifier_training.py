@@ -227,10 +227,10 @@ def _table_logits_for_self_training(
 ) -> Array | None:
     """Return the logits of the tables that predict hidden labels, summed, (n, k), or None."""
     folds, sums = committee.folds_of(labels, seed), None
-    judged = folds >= 0
-    if not judged.any():
+    is_hidden = folds >= 0
+    if not is_hidden.any():
         return None
-    part = labels.part(judged)
+    part = labels.part(is_hidden)
     truth, largest = part.truth, part.prior().max()
     total = round(truth.weight.sum())
     for name, table in tables.items():
@@ -239,7 +239,7 @@ def _table_logits_for_self_training(
             hidden = folds == fold
             seen = labels.only(~hidden)
             member = fit_member(name, View({name: table[seen.rows]}), seen.truth, class_weight)
-            hidden_logits[hidden[judged]] = member.logits(View({name: table[hidden]}))
+            hidden_logits[hidden[is_hidden]] = member.logits(View({name: table[hidden]}))
         right = round(committee.score_of(truth, hidden_logits) * total)
         if binomtest(right, total, largest, alternative="greater").pvalue >= _CHANCE:
             continue
@@ -269,21 +269,21 @@ def validate(
     if (folds < 0).all():
         none = np.zeros((0, labels.shape[1])), np.zeros(0)
         return committee.Validation(labels, folds, none[0], none, settings.shares, weights=prior)
-    part, tried = samples, folds
+    part, folds_of_part = samples, folds
     if not isinstance(samples.X, CsrFile):  # use some of the unlabeled samples
         rest = rng.permutation(np.flatnonzero(~labels.known))
         most, rows = _MOST_TRIED[int(folds.max()) + 1], labels.known
         rows[rest[: max(0, most - len(labels.rows))]] = True
         if not rows.all():
-            part, tried = samples.part(rows), folds[rows]
+            part, folds_of_part = samples.part(rows), folds[rows]
     if settings.estimates:
-        tried = _with_unlabeled(tried, part.labels, rng)
-    hidden = tried >= 0
+        folds_of_part = _with_unlabeled(folds_of_part, part.labels, rng)
+    hidden = folds_of_part >= 0
     known, weight = part.labels.known[hidden], part.labels.weight[hidden]
-    predicted = predict_hidden(part.for_trials(), settings, tried, list(prior))
+    predicted = predict_hidden(part.for_trials(), settings, folds_of_part, list(prior))
     truth = part.labels.part(hidden).of_all
     weights = committee.fit_weights(predicted, truth, prior)
-    halves = committee.parts_of(tried[hidden])
+    halves = committee.parts_of(folds_of_part[hidden])
     sums = committee.cross_fitted(predicted, truth, prior, halves)
     parts = sums[known], (sums[~known], weight[~known])
     scores = {name: committee.score_of(truth, logits) for name, logits in predicted.items()}

@@ -189,17 +189,17 @@ class Validation:
             of_class = self.shares[codes] / np.bincount(codes, weight)[codes]
         if not weight.any():
             return float("nan"), float("nan"), float("nan")
-        counted = of_class * weight
-        accuracy = float(np.average(right, weights=counted))
+        weights = of_class * weight
+        accuracy = float(np.average(right, weights=weights))
         # The number of samples with equal weights that would give the same variance.
-        equal = counted.sum() ** 2 / (of_class * counted).sum()
+        equal = weights.sum() ** 2 / (of_class * weights).sum()
         sizes = np.bincount(self.folds[self.folds >= 0], truth.weight)
         seen = 1 - float(sizes.mean()) / float(labels.truth.weight.sum())
         if others[1].any():
             # Probabilities of many unlabeled samples vary less than hits among a few labeled ones,
             # which correct them.  The fit to all labels is a little better than those of the folds.
             wrong = np.average(1 - self.calibrated(others[0]).max(axis=1), weights=others[1])
-            error = np.average(sure - right, weights=counted)
+            error = np.average(sure - right, weights=weights)
             wrong += equal / (equal + _AS_MANY) * error
             accuracy = 1 - min(max(float(wrong), 0.0), 1.0) * seen**_LEARNING
         count = max(1, round(INDEPENDENT * equal))

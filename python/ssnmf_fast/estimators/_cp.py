@@ -212,9 +212,9 @@ class NonnegativeCP(BatchLearner, IterativeEstimator):
         for name in {"y", "X_weights"}.intersection(of_fit):
             refuse_to_continue(name, "slices")
         keep = check_real(self.forget_factor, "forget_factor", maximum=1)
-        known = self.shape_ if hasattr(self, "factors_") else None
-        X, mode = slices_first(check_tensor(X, "X", self.dtype), self.stream_mode, known, one_slice)
-        if known is None:
+        shape = self.shape_ if hasattr(self, "factors_") else None
+        X, mode = slices_first(check_tensor(X, "X", self.dtype), self.stream_mode, shape, one_slice)
+        if shape is None:
             self._fit_slices(X, mode)
         else:
             settings = {"n_components": self.n_components, "loss": self.loss, "stream_mode": mode}
@@ -222,7 +222,7 @@ class NonnegativeCP(BatchLearner, IterativeEstimator):
             refuse_changes(settings, dict(zip(settings, learned, strict=True)))
         self.stream_mode_ = mode
         stream, rows = self._resumed(), self.stream_representation_
-        if known is not None:
+        if shape is not None:
             X = X.astype(rows.dtype, copy=False)
             new = stream.learn(X, keep, resolve_threads(self.n_threads))
             rows = np.concatenate([rows, new])
@@ -236,10 +236,10 @@ class NonnegativeCP(BatchLearner, IterativeEstimator):
 
     def _fit_slices(self, X: Tensor, mode: int) -> None:
         """Fit the first slices, along the first mode of X."""
-        parameters, given = self._arguments(factorize_tensor), given_factors(self.init)
-        if given is not None and len(given[1]) == len(X.shape):
-            given[1].insert(0, given[1].pop(mode))
-            parameters["init"] = given
+        parameters, start = self._arguments(factorize_tensor), given_factors(self.init)
+        if start is not None and len(start[1]) == len(X.shape):
+            start[1].insert(0, start[1].pop(mode))
+            parameters["init"] = start
         parts = (X.at.places, X.values, X.shape) if isinstance(X, SparseTensor) else X
         result = factorize_tensor(parts, **parameters)
         rows, *others = result.factors
@@ -289,8 +289,8 @@ class NonnegativeCP(BatchLearner, IterativeEstimator):
         check_is_fitted(self)
         X = check_tensor(X, "X", self.dtype)
         mode = check_mode(mode, "mode", len(self.factors_))
-        wanted = self.shape_[:mode] + X.shape[mode : mode + 1] + self.shape_[mode + 1 :]
-        if X.shape != wanted:
+        expected = self.shape_[:mode] + X.shape[mode : mode + 1] + self.shape_[mode + 1 :]
+        if X.shape != expected:
             raise other_lengths(X, self.shape_, mode, "the mode of the rows")
         dtype = (X.values if isinstance(X, SparseTensor) else X).dtype
         others = [F.astype(dtype, copy=False) for F in self._others(mode)]

@@ -197,9 +197,9 @@ def complete_docstring(cls: Class) -> Class:
         checked.__signature__ = given.replace(parameters=order)  # type: ignore[attr-defined]
     if cls.__doc__:
         docs = [base.__doc__ for base in _bases(cls)]
-        known = [entries_of(doc, "Attributes") for doc in (*docs, _SHARED) if doc]
+        attributes = [entries_of(doc, "Attributes") for doc in (*docs, _SHARED) if doc]
         saved = getattr(cls, "_saved", {})
-        names = [name for name in chain(*known) if name in saved or hasattr(cls, name)]
+        names = [name for name in chain(*attributes) if name in saved or hasattr(cls, name)]
         cls.__doc__ = complete(cls.__doc__, [*docs, _SHARED], signature(cls).parameters, names)
     return cls
 

@@ -220,13 +220,13 @@ class DynamicTopics(BatchLearner, FactorizationBase):
             if self.method in ("neighbors", "nmf"):
                 raise ValueError(f"Leave out documents_per_slice with method={self.method!r}.")
         settings = {"n_components": rank, "random_state": check_random_state(self.random_state)}
-        found = self._find(self.method, X, slices, settings)
-        fit, between, prevalence = found.fit, found.between, found.prevalence
-        self.components_, self.method_ = found.components, found.method
+        topics = self._find(self.method, X, slices, settings)
+        fit, between, prevalence = topics.fit, topics.between, topics.prevalence
+        self.components_, self.method_ = topics.components, topics.method
         self.loss_, self.freq_ = self.loss, self.freq
         self.objective_, self.n_iter_, self.date_order_ = fit.objective, fit.n_iter, read.first
         if self.verbose and between is not None:
-            print(found.reason(), file=sys.stderr, flush=True)
+            print(topics.reason(), file=sys.stderr, flush=True)
         self._warn_unless_converged(fit)
         self.representation_ = self._represent(X, None)
         self.slices_, self.slice_sizes_ = slices.starts, slices.sizes
@@ -332,8 +332,8 @@ class DynamicTopics(BatchLearner, FactorizationBase):
             totals[new.sizes > 0] = S * sums
         else:
             totals = self._prevalence(X, new, self.components_) * new.sizes[:, None]
-        known = self.slices_, self.slice_sizes_, self.prevalence_
-        both = dated.add_slices(*known, new, totals, self.freq)
+        earlier = self.slices_, self.slice_sizes_, self.prevalence_
+        both = dated.add_slices(*earlier, new, totals, self.freq)
         self.slices_, self.slice_sizes_, self.prevalence_ = both
         self.date_order_ = read.first
         self._keep_learned(stream)
@@ -460,11 +460,11 @@ class DynamicTopics(BatchLearner, FactorizationBase):
         fits = []
         for seed in draw_seeds(check_random_state(self.random_state), n_fits):
             rng = np.random.default_rng(seed)
-            drawn, cuts = dated.resampled(X, slices, rng) if redrawn else (X, slices)
+            documents, cuts = dated.resampled(X, slices, rng) if redrawn else (X, slices)
             settings = {"callback": None, "verbose": 0, "random_state": rng}
             settings["n_components"] = self.n_components_
-            found = self._find(self.method_, drawn, cuts, settings)
-            A, P = found.components, found.prevalence
-            fits.append((A, self._prevalence(drawn, cuts, A) if P is None else P))
+            topics = self._find(self.method_, documents, cuts, settings)
+            A, P = topics.components, topics.prevalence
+            fits.append((A, self._prevalence(documents, cuts, A) if P is None else P))
         model = self.components_, self.prevalence_, self.slices_
         return Records(intervals_of(model, fits, level))

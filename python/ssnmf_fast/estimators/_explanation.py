@@ -201,9 +201,9 @@ class Explanation:
         ]
         for kind, contributions in (("topic", self._topics), ("term", self._features)):
             columns, values = contributions.of_sample(i, k)
-            chosen = _largest(np.abs(values), n_terms)
-            rest += float(np.delete(values, chosen).sum())
-            pairs = zip(columns[chosen].tolist(), values[chosen].tolist(), strict=True)
+            numbers = _largest(np.abs(values), n_terms)
+            rest += float(np.delete(values, numbers).sum())
+            pairs = zip(columns[numbers].tolist(), values[numbers].tolist(), strict=True)
             for column, value in pairs:
                 name = names[column]
                 if kind == "topic":
@@ -234,8 +234,8 @@ class Explanation:
         terms = []
         for i, class_name in enumerate(self.predicted.tolist()):
             columns, values = self._features.of_sample(i, self._number(class_name))
-            chosen = columns[_largest(values, n_terms)].tolist()
-            terms.append(tuple(self.feature_names[column] for column in chosen))
+            numbers = columns[_largest(values, n_terms)].tolist()
+            terms.append(tuple(self.feature_names[column] for column in numbers))
         return terms
 
     def _number(self, class_name: object) -> int:

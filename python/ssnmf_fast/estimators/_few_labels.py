@@ -217,5 +217,5 @@ class FewLabelsClassifier(ReadoutPredictions):
     _fit_inputs = inputs_of_labels
 
     def _limits(self) -> Array | None:
-        given = training.check_threshold(self.threshold) if self.multilabel_ else None
-        return super()._limits() if given is None else np.full(len(self.classes_), given)
+        threshold = training.check_threshold(self.threshold) if self.multilabel_ else None
+        return super()._limits() if threshold is None else np.full(len(self.classes_), threshold)

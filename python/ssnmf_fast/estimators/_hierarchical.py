@@ -249,8 +249,8 @@ class HierarchicalClassifier(ClassifierMixin, Estimator):
         self.classifiers_: list[Any] = []
         counts = []
         for level in range(tree.depth):
-            names, known = tree.labels(labels, level)
-            counts.append(float(known.sum() if weight is None else known @ weight))
+            names, mask = tree.labels(labels, level)
+            counts.append(float(mask.sum() if weight is None else mask @ weight))
             self.classifiers_.append(None)
             if len(tree.level(level)) < 2:
                 continue
@@ -263,10 +263,10 @@ class HierarchicalClassifier(ClassifierMixin, Estimator):
             markers = [name for name in model.get_params() if f"__{name}".endswith("__unlabeled")]
             model.set_params(**dict.fromkeys(markers))
             if weight is not None:
-                fit_parameters["sample_weight"] = weight if markers else weight[known]
+                fit_parameters["sample_weight"] = weight if markers else weight[mask]
             part: Any = X
             if not markers:
-                part, names = _safe_indexing(X, np.flatnonzero(known)), names[known].tolist()
+                part, names = _safe_indexing(X, np.flatnonzero(mask)), names[mask].tolist()
             self.classifiers_[-1] = model.fit(part, np.array(names), **fit_parameters)
         if self.classifiers_[-1] is None:
             only = short(tree.nodes.tolist()[-1])
@@ -332,8 +332,8 @@ class HierarchicalClassifier(ClassifierMixin, Estimator):
             members, weight = tree.members(upper), self.level_weights_[upper]
             sums = np.maximum(P @ members, _LEAST)
             chances = np.maximum(self.classifiers_[upper].predict_proba(X, **parameters), _LEAST)
-            wanted = divide_by_sums(sums ** (1 - weight) * chances**weight)
-            P = divide_by_sums(P * ((wanted / sums) @ members.T))
+            product = divide_by_sums(sums ** (1 - weight) * chances**weight)
+            P = divide_by_sums(P * ((product / sums) @ members.T))
         return np.asarray(P @ tree.members(level))
 
     def decision_function(self, X: DataLike, *, level: int = -1, **parameters: object) -> Array:
@@ -368,10 +368,10 @@ class HierarchicalClassifier(ClassifierMixin, Estimator):
         """Return the accuracy at a level, without samples whose label at the level is unknown."""
         tree, labels = self._hierarchy, ClassLabels(y, self.unlabeled, self.nodes_)
         level = place_of_level(level, tree.depth)
-        truth, known = tree.labels(labels, level)
+        truth, mask = tree.labels(labels, level)
         predicted = self.predict(X, level=level, **parameters)
-        target = np.array(truth[known].tolist())
-        return score_labeled(predicted, target, known, sample_weight, accuracy_score)
+        target = np.array(truth[mask].tolist())
+        return score_labeled(predicted, target, mask, sample_weight, accuracy_score)
 
     @_if_wrapped_has("explain")
     def explain(self, X: DataLike, *, level: int = -1, **parameters: object) -> Explanation:

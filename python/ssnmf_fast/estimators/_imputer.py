@@ -227,11 +227,11 @@ class LowRankImputer(OneToOneFeatureMixin, Estimator):
             Names of the columns of X; by default those of the fit, or x0, x1, ...
         """
         names = super().get_feature_names_out(input_features)
-        kept = names if self.keep_empty_features else names[~self._empty]
+        features = names if self.keep_empty_features else names[~self._empty]
         added = [f"missingindicator_{name}" for name in names[self.indicated_]]
         if self.add_indicator:
-            kept = np.append(kept, np.array(added, dtype=object))
-        return np.asarray(kept)
+            features = np.append(features, np.array(added, dtype=object))
+        return np.asarray(features)
 
     @property
     def _empty(self) -> Array:

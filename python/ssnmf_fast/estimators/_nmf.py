@@ -151,19 +151,19 @@ class NMF(SampleBatchLearner):
         receipt = getattr(self, "receipt_", None)
         if receipt is None:
             raise AttributeError("reconstruction_err_ is available only after fit.")
-        if given := [name for name in ("X_weights", "penalties") if name in receipt.inputs]:
+        if inputs := [name for name in ("X_weights", "penalties") if name in receipt.inputs]:
             hint = "See objective_, or score with the same weights."
-            raise AttributeError(f"reconstruction_err_ needs a fit without {given[0]}. {hint}")
+            raise AttributeError(f"reconstruction_err_ needs a fit without {inputs[0]}. {hint}")
         factor = 1 if loss_named(self.loss_, "loss").quadratic else 2
         return math.sqrt(factor * max(0.0, receipt.objective))
 
     def _learn(self, X: Any, y: Any, *, X_weights: Any = None, covariates: Any = None) -> None:
-        given: Any = {**self._arguments(), "n_components": self._choose_rank(X)}
+        arguments: Any = {**self._arguments(), "n_components": self._choose_rank(X)}
         table, names = _table(covariates), list(getattr(covariates, "columns", ()))
         learned: dict[str, Any] = {"n_fixed_": 0 if table is None else table.shape[1]}
         if names and len({*names}) == len(names) and all(isinstance(n, str | int) for n in names):
             learned["covariate_names_"] = names
-        fit = self._factorize(X, X_weights=X_weights, **given | {"covariates": table})
+        fit = self._factorize(X, X_weights=X_weights, **arguments | {"covariates": table})
         self._keep(fit, **learned)
 
     def _fit_inputs(self, X: Any, y: Any, **given: Any) -> dict[str, Any]:
@@ -215,12 +215,12 @@ class NMF(SampleBatchLearner):
         return self._explained(self._checked(X), X_weights, covariates=covariates)
 
     def _represent(self, X: Any, X_weights: WeightsLike, **known: Any) -> Array:
-        names, wanted = getattr(self, "covariate_names_", None), getattr(self, "n_fixed_", 0)
+        names, n_fixed = getattr(self, "covariate_names_", None), getattr(self, "n_fixed_", 0)
         covariates = _table(known.get("covariates"), names)
         k = 0 if covariates is None else covariates.shape[1]
-        way = "give these; a call that takes none needs a model without" if wanted else "omit it"
-        if k != wanted:
-            raise ValueError(f"covariates has {k} columns, and the fit had {wanted}: {way}.")
+        way = "give these; a call that takes none needs a model without" if n_fixed else "omit it"
+        if k != n_fixed:
+            raise ValueError(f"covariates has {k} columns, and the fit had {n_fixed}: {way}.")
         return super()._represent(X, X_weights, covariates=covariates)
 
     def partial_fit(

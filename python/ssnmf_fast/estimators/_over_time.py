@@ -210,11 +210,11 @@ class TopicsOverTime:
         check_option(kind, "kind", get_args(Kind))
         number = self._number(slice)
         words, weights = self.words[kind][number], self.word_weights[kind][number]
-        found = []
+        topics = []
         for one, columns, row in zip(self.topics(), words, weights, strict=True):
             terms = tuple(self.feature_names[j] for j in columns[row > _NOTHING])
-            found.append(replace(one, terms=terms, weights=tuple(row[row > _NOTHING].tolist())))
-        return Topics(found)
+            topics.append(replace(one, terms=terms, weights=tuple(row[row > _NOTHING].tolist())))
+        return Topics(topics)
 
     def documents(self, slice: object, topic: int, n_documents: int = 5) -> Array:
         """Return the documents (rows) of a slice by decreasing `typicality`, if above 0."""
@@ -396,23 +396,23 @@ def topics_over_time(
     names = names_of(feature_names, m, model)
     cuts = cut(read.values, freq, least=1)
     weights, A = np.asarray(S, dtype=np.float64), np.asarray(components, dtype=np.float64)
-    shares = divide_by_sums(weights)
     if measure != "loading" and not np.allclose(weights.sum(axis=1), 1, atol=1e-5):
-        weights = shares = shares_of(weights, A)
+        weights = shares_of(weights, A)
+    shares = divide_by_sums(weights) if measure == "loading" else weights
     by_class, class_sizes = {}, {}
     if members is not None:
-        known = members.matrix(np.float64) == 1
+        is_member = members.matrix(np.float64) == 1
         for k, label in enumerate(members.classes.tolist()):
-            some = known[:, [k]].nonzero()[0]
+            some = is_member[:, [k]].nonzero()[0]
             of_class = Slices(cuts.starts, cuts.of[some])
             by_class[label] = mean_shares(weights[some], of_class)
             class_sizes[label] = of_class.sizes
     documents = clean if sp.issparse(clean) else sp.csr_array(np.nan_to_num(clean))
-    named = model._topic_names() if own and hasattr(model, "topic_names_") else []
+    topic_names = model._topic_names() if own and hasattr(model, "topic_names_") else []
     typicality = shares * np.asarray(unit_rows(documents) @ unit_rows(A).T)
     words = _words(documents, shares, A, cuts, count)
     of_documents = mean_shares(weights, cuts), shares, cuts.of, by_class, class_sizes
-    parts: Any = *of_documents, A, names, named, freq, typicality, *words
+    parts: Any = *of_documents, A, names, topic_names, freq, typicality, *words
     return TopicsOverTime(cuts.starts, cuts.sizes, *parts)
 
 

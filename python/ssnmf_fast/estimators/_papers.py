@@ -361,8 +361,8 @@ class MarginNMF(ReadoutPredictions):
         else:
             alpha = check_matrix(alpha, "alpha", dtype=X.dtype, allow_nan=False)
             alpha = sp.csr_array(alpha, copy=True)
-        given = {"alpha": alpha, "X_weights": X_weights, **self._arguments()}
-        result = factorize_preserving(CleanMatrix(X), **given)
+        arguments = {"alpha": alpha, "X_weights": X_weights, **self._arguments()}
+        result = factorize_preserving(CleanMatrix(X), **arguments)
         inputs = {"y": None if targets is None else targets.matrix(np.float64)}
         learned = {"alpha_": alpha, "n_directions_": alpha.shape[1]}
         learned["supervision_weight_"] = result.supervision_weight
@@ -406,11 +406,11 @@ def dual_coefficients(
 ) -> sp.csr_array:
     """Return alpha, (n, 2 p), of p machines for X / length: positive sides, then negative sides."""
     if isinstance(targets, Indicators):
-        known, members = np.flatnonzero(targets.complete), (targets.values != 0).T
-        tasks = [(known[has], known[~has]) for has in members if has.any() and not has.all()]
+        rows, members = np.flatnonzero(targets.complete), (targets.values != 0).T
+        tasks = [(rows[has], rows[~has]) for has in members if has.any() and not has.all()]
     else:
-        known = np.flatnonzero(targets.labeled)
-        classes = [known[targets.codes == k] for k in range(len(targets.classes))]
+        rows = np.flatnonzero(targets.labeled)
+        classes = [rows[targets.codes == k] for k in range(len(targets.classes))]
         tasks = [(second, first) for first, second in combinations(classes, 2)]
     if not tasks:
         raise ValueError("No label in y separates labeled samples: each marks all of them or none.")
@@ -429,8 +429,8 @@ def dual_coefficients(
         scores = solver.fit(samples, sign).decision_function(samples)
         # Not from LIBLINEAR's dual solver, whose random generator is shared between threads.
         alpha = 2 * C * np.maximum(0, 1 - sign * scores)
-        chosen = alpha > 0
-        columns = machine + len(tasks) * (sign[chosen] < 0)
-        parts.append((alpha[chosen], labeled[chosen], columns))
+        is_support = alpha > 0
+        columns = machine + len(tasks) * (sign[is_support] < 0)
+        parts.append((alpha[is_support], labeled[is_support], columns))
     values, *place = map(np.concatenate, zip(*parts, strict=True))
     return sp.csr_array((values, tuple(place)), shape=(X.shape[0], 2 * len(tasks)))

@@ -36,13 +36,13 @@ _SHARPNESS = 4  # power of a similarity: only near samples count
 
 def suggest(model: Any, X: Matrix, X_weights: WeightsLike, n: int, tables: Tables) -> Array:
     """Return at most `n` rows of checked X, the best first and rows without data last."""
-    known, most = np.flatnonzero(row_sums(X) > 0), max(_LOOKED_AT, n)
-    if len(known) > most and X_weights is None and not isinstance(X, CsrFile):
-        rows = known[np.arange(most) * len(known) // most]  # evenly spaced
+    candidates, most = np.flatnonzero(row_sums(X) > 0), max(_LOOKED_AT, n)
+    if len(candidates) > most and X_weights is None and not isinstance(X, CsrFile):
+        rows = candidates[np.arange(most) * len(candidates) // most]  # evenly spaced
         part = {name: table[rows] for name, table in tables.items()}
         return np.asarray(rows[suggest(model, X[rows], None, n, part)])
     readout = model._fitted_readout()
-    scores = readout.scores(model, X, X_weights, tables)[known]
+    scores = readout.scores(model, X, X_weights, tables)[candidates]
     chances = readout.proba(scores, model.multilabel_)
     if model.multilabel_:
         unsure = (entr(chances) + entr(1 - chances)).mean(axis=1) / np.log(2)
@@ -51,20 +51,20 @@ def suggest(model: Any, X: Matrix, X_weights: WeightsLike, n: int, tables: Table
         unsure = 1 - np.ptp(np.partition(chances, -min(2, chances.shape[1]))[:, -2:], axis=1)
     order = np.argsort(-unsure, kind="stable")[: max(_CANDIDATES, n)]
     rounds = np.split(order, range(_CANDIDATES, len(order), _CANDIDATES))
-    chosen = np.concatenate([np.sort(some) for some in rounds])
+    ranking = np.concatenate([np.sort(some) for some in rounds])
     # Points of length 1: scores along the leading directions, or roots of topic shares.
     directions = readout.directions if isinstance(readout, LogisticReadout) else None
     if directions is None or X_weights is not None or isinstance(X, CsrFile):
         shares = topic_shares(model._represent(X, X_weights), model.components_)
-        points = np.sqrt(shares[known[chosen]])
+        points = np.sqrt(shares[candidates[ranking]])
     else:
-        points = view_of(filled(X[known[chosen]]), directions).scores
-    best = known[:0]
-    for begin in range(0, len(chosen), _CANDIDATES):  # similarities of all would be n x n
+        points = view_of(filled(X[candidates[ranking]]), directions).scores
+    best = candidates[:0]
+    for begin in range(0, len(ranking), _CANDIDATES):  # similarities of all would be n x n
         some = slice(begin, begin + _CANDIDATES)
-        taken = _covering(points[some], unsure[chosen[some]], n - len(best))
-        best = np.append(best, known[chosen[some][taken]])
-    empty = np.delete(np.arange(X.shape[0]), known)
+        picks = _covering(points[some], unsure[ranking[some]], n - len(best))
+        best = np.append(best, candidates[ranking[some][picks]])
+    empty = np.delete(np.arange(X.shape[0]), candidates)
     return np.concatenate([best, empty[: n - len(best)]])
 
 
@@ -76,16 +76,16 @@ def _covering(points: Array, unsure: Array, n: int) -> list[int]:
     np.round(np.maximum(similar, 0, out=similar), _DIGITS, out=similar)
     similar **= _SHARPNESS
     unsure = np.round(unsure, _DIGITS)
-    taken, gains, chosen = np.zeros(len(points)), similar @ unsure, []
+    cover, gains, picks = np.zeros(len(points)), similar @ unsure, []
     for _ in range(min(n, len(points))):
         fresh = -1
         while (best := int(gains.argmax())) != fresh:
-            gains[best] = np.maximum(similar[best] - taken, 0) @ unsure
+            gains[best] = np.maximum(similar[best] - cover, 0) @ unsure
             fresh = best
-        chosen.append(best)
+        picks.append(best)
         gains[best] = -np.inf
-        taken = np.maximum(taken, similar[best])
-    return chosen
+        cover = np.maximum(cover, similar[best])
+    return picks
 
 
 Method = TypeVar("Method", bound=Callable[..., Any])

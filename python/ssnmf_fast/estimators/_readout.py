@@ -128,9 +128,9 @@ def fit_logistic(
         weighed = scale_rows(features, root) if sp.issparse(features) else features * root[:, None]
         products = weighed @ weighed.T
         squares, axes = np.linalg.eigh(products.toarray() if sp.issparse(products) else products)
-        kept = squares > squares[-1] * _SPAN_TOLERANCE
-        if kept.any():  # unless all samples are zero
-            axes, lengths = axes[:, kept], np.sqrt(squares[kept])
+        in_span = squares > squares[-1] * _SPAN_TOLERANCE
+        if in_span.any():  # unless all samples are zero
+            axes, lengths = axes[:, in_span], np.sqrt(squares[in_span])
             features, back = axes * lengths / root[:, None], (axes / lengths, weighed)
     model = LogisticRegression(C=C, tol=tol, max_iter=_MAX_ITER, class_weight=class_weight)
     if truth.several:
@@ -173,8 +173,8 @@ def _fit_labels(model: Any, features: Matrix, truth: Truth) -> tuple[Array, Arra
     coefficients, intercepts = np.zeros((k, features.shape[1])), np.zeros(k)
     for label, weight in enumerate(truth.readout_weights().T):
         used = weight > _NEGLIGIBLE
-        positive, counted = truth.members[used, label] > 0, truth.weight[used]
-        share = (counted @ positive + 1) / (counted.sum() + 2)  # by the rule of succession
+        positive, weights = truth.members[used, label] > 0, truth.weight[used]
+        share = (weights @ positive + 1) / (weights.sum() + 2)  # by the rule of succession
         intercepts[label] = np.log(share / (1 - share))
         if positive.all() or not positive.any():
             continue

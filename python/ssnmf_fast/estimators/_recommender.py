@@ -175,11 +175,11 @@ class Recommender(Estimator):
             Names of the columns of users, items and, optionally, values in a DataFrame; by default
             "user", "item" and, if it exists, "rating".
         """
-        known = pairs.read_pairs(users, items, values, columns)
-        X, kinds = known.X, ("auto", "graded", "counts", "ones")
+        table = pairs.read_pairs(users, items, values, columns)
+        X, kinds = table.X, ("auto", "graded", "counts", "ones")
         kind = check_option(self.values, "values", kinds)
-        self.values_ = pairs.kind_of(X.data, known.counted) if kind == "auto" else kind
-        self.pairs_, self.user_ids_, self.item_ids_ = known[:3]
+        self.values_ = pairs.kind_of(X.data, table.counted) if kind == "auto" else kind
+        self.pairs_, self.user_ids_, self.item_ids_ = table[:3]
         self.scale_ = [float(X.data.min()), float(X.data.max())]
         self.n_features_in_ = X.shape[1]
         if self.neighbors is not False:
@@ -208,16 +208,16 @@ class Recommender(Estimator):
 
     def _settings(self, most: int) -> tuple[list[Setting], bool]:
         """Return the settings to try, which keep given numbers, and whether to compare them."""
-        given = self.n_components, self.unseen_weight, self.ridge
-        auto = [isinstance(one, str) and one == "auto" for one in given]
-        free = [one is None or is_auto for one, is_auto in zip(given, auto, strict=True)]
-        rank = min(_RANK, most) if free[0] else check_integer(given[0], "n_components", 1)
-        unseen = None if free[1] else check_real(given[1], "unseen_weight")
-        ridge = None if free[2] else check_real(given[2], "ridge")
+        setting = self.n_components, self.unseen_weight, self.ridge
+        auto = [isinstance(one, str) and one == "auto" for one in setting]
+        free = [one is None or is_auto for one, is_auto in zip(setting, auto, strict=True)]
+        rank = min(_RANK, most) if free[0] else check_integer(setting[0], "n_components", 1)
+        unseen = None if free[1] else check_real(setting[1], "unseen_weight")
+        ridge = None if free[2] else check_real(setting[2], "ridge")
         if 0 in (unseen, ridge):
             raise ValueError(f"unseen_weight and ridge must be above 0; got {unseen} and {ridge}.")
-        tried = dict.fromkeys((unseen or first, ridge or second) for first, second in _TRIED)
-        return [Setting(rank, *one, bool(self.nonnegative)) for one in tried], any(auto)
+        candidates = dict.fromkeys((unseen or first, ridge or second) for first, second in _TRIED)
+        return [Setting(rank, *one, bool(self.nonnegative)) for one in candidates], any(auto)
 
     def _targets(self, X: sp.csr_array) -> sp.csr_array:
         return pairs.targets(X, self.values_, self.scale_)
@@ -305,11 +305,11 @@ class Recommender(Estimator):
             raise ValueError("items is empty; give at least one, or None for all.")
         model = self._scores(X, F, power)
         n, threads = min(n, X.shape[1]), resolve_threads(self.n_threads)
-        found, values = lists.best_items(
+        best, values = lists.best_items(
             model.block, X.shape, n, X if exclude_seen else None, allowed, threads
         )
         ids = np.fromiter([*self.item_ids_.tolist(), None], object)  # the last for places -1
-        return Recommendations(names, ids[found], values, ~model.users)
+        return Recommendations(names, ids[best], values, ~model.users)
 
     def _asked(self, users: Any) -> tuple[list[Any], sp.csr_array, Array]:
         """Return the names, values and factor of users."""
@@ -381,8 +381,8 @@ class Recommender(Estimator):
             The score without neighbors, and the contributions of items and of components to it.
         """
         check_is_fitted(self)
-        asked = {"user": user} if isinstance(user, Mapping) else [user]
-        _, X, _ = self._asked(asked)
+        users = {"user": user} if isinstance(user, Mapping) else [user]
+        _, X, _ = self._asked(users)
         if not X.nnz:
             raise ValueError(f"user is {short(user)}; no item is known.")
         Z, G = self._targets(X), self.components_.T.astype(np.float64)
@@ -442,14 +442,14 @@ class Recommender(Estimator):
         popular = lists.popular_scores(model.popularity)
         rows: list[dict[str, Any]] = []
         for name, scores in ((type(self).__name__, model.block), ("popular items", popular)):
-            found, _ = lists.best_items(scores, (len(names), m), k, X, None, threads)
+            best, _ = lists.best_items(scores, (len(names), m), k, X, None, threads)
             measures = {
-                "ndcg": ranking.ndcg(found, relevant, k),
-                "precision": ranking.precision(found, relevant, k),
-                "recall": ranking.recall(found, relevant, k),
-                "map": ranking.mean_average_precision(found, relevant, k),
-                "coverage": ranking.coverage(found, m, k),
-                "popular_share": ranking.popular_share(found, model.popularity, k),
+                "ndcg": ranking.ndcg(best, relevant, k),
+                "precision": ranking.precision(best, relevant, k),
+                "recall": ranking.recall(best, relevant, k),
+                "map": ranking.mean_average_precision(best, relevant, k),
+                "coverage": ranking.coverage(best, m, k),
+                "popular_share": ranking.popular_share(best, model.popularity, k),
             }
             rows.append({"lists": name, **measures})
         return Records(rows)

@@ -64,8 +64,8 @@ class Vocabulary:
                 yield feature, border.check_integer(feature, name, 0, last)
                 continue
             if not isinstance(feature, str):
-                wanted = "expected names or numbers of features"
-                raise TypeError(f"{where} holds {short(feature)}; {wanted}.")
+                expected = "expected names or numbers of features"
+                raise TypeError(f"{where} holds {short(feature)}; {expected}.")
             if not self._positions:
                 hint = "X has no feature names. Give feature_names, or numbers of columns."
                 raise ValueError(f"{where} holds the name {short(feature)}, but {hint}")
@@ -187,8 +187,8 @@ def _evidence(X: Matrix, seeds: Seeds, members: Array) -> tuple[Any, Array]:
     columns = np.asarray(parts.sum(axis=0)).ravel()
     once = np.divide(1.0, columns, out=np.zeros_like(columns), where=columns > 0)
     evidence = np.asarray(parts @ seeds.strengths.multiply(once[None, :]).T.toarray())
-    known = np.where(np.any(members, axis=1, keepdims=True), members, evidence)
-    absent = np.flatnonzero(~known.any(axis=0))
+    scores = np.where(np.any(members, axis=1, keepdims=True), members, evidence)
+    absent = np.flatnonzero(~scores.any(axis=0))
     if absent.size:
         topic, hint = short(seeds.names[absent[0]]), "Add seeds that occur in X, or labels."
         raise ValueError(f"No sample has a seed of the topic {topic} or its label. {hint}")
@@ -342,8 +342,8 @@ class SeededTopics(NamedTopics):
         if topics is None and labels is not None:
             labels.check_fit()
             topics = {name: [] for name in labels.classes.tolist()}
-        named = names is not None or hasattr(self, "feature_names_in_")
-        names = names_of(names, X.shape[1], self) if named else []
+        has_names = names is not None or hasattr(self, "feature_names_in_")
+        names = names_of(names, X.shape[1], self) if has_names else []
         seeds = Seeds.read(topics, self.forbidden, names, X.shape[1])
         warn_of_doubts(dict.fromkeys(self.seeds or {}, 0), "seeds", None, several=True)
         if len(seeds.names) < 2:
@@ -369,10 +369,10 @@ class SeededTopics(NamedTopics):
         support = allowed(n, sure, best, len(seeds.names) + n_free, free=True)
         sums = weighted_sums(X, np.arange(n), np.hstack([likely, np.ones((n, 1))]))
         *means, overall = sums / np.append(likely.sum(axis=0), len(likely))[:, None]
-        named = ((1 - OVERALL) * np.array(means) + OVERALL * overall) * seeds.allowed
+        topics = ((1 - OVERALL) * np.array(means) + OVERALL * overall) * seeds.allowed
         rng = border.check_random_state(self.random_state)
         free = overall * rng.uniform(0.5, 1.5, (n_free, len(overall)))
-        A = np.vstack([named, free])
+        A = np.vstack([topics, free])
         start = even_start(X, A, support), A.astype(X.dtype)
         settings = {"n_components": len(A), "init": start, "S_support": support}
         return self._factorize(X, **settings, **self._arguments())
@@ -387,22 +387,22 @@ class SeededTopics(NamedTopics):
         of_labels = divide_by_sums(members, axis=0)
         weights = divide_by_sums(divide_by_sums(evidence**2, axis=0) + of_labels, axis=0)
         sums = weighted_sums(X, np.arange(len(weights)), weights)
-        named = np.sqrt(divide_by_sums(sums)).astype(X.dtype)
+        topics = np.sqrt(divide_by_sums(sums)).astype(X.dtype)
         largest = float(X.max()) or 1.0
         parts = roots(X)
         parts *= largest**-0.5  # fixed components need data of moderate size
         parts = border.CleanMatrix(parts)
         settings: Any = {"n_components": k + n_free, "loss": "frobenius", "tol": 0}
         settings |= {"n_threads": self.n_threads, "random_state": self.random_state}
-        held = factorize(parts, fixed_components=named, init="random", max_iter=_HELD, **settings)
-        init = without_zeros(held.S), without_zeros(held.A)
+        trial = factorize(parts, fixed_components=topics, init="random", max_iter=_HELD, **settings)
+        init = without_zeros(trial.S), without_zeros(trial.A)
         fit = factorize(parts, init=init, max_iter=_FREE, **settings)
         # Order the topics by names: those that match seeds and labels best.
         profiles = divide_by_sums(fit.A.astype(np.float64) ** 2)
         match = seeds.strengths @ divide_by_sums(profiles, axis=0).T
         match = match + of_labels.T @ topic_shares(fit.S**2, fit.A**2)
-        _, chosen = linear_sum_assignment(match, maximize=True)
-        order = np.append(chosen, np.setdiff1d(np.arange(len(profiles)), chosen))
+        _, columns = linear_sum_assignment(match, maximize=True)
+        order = np.append(columns, np.setdiff1d(np.arange(len(profiles)), columns))
         S, A = (without_zeros(F[order].astype(np.float64) ** 2) for F in (fit.S.T, fit.A))
         sizes = A.max(axis=1, keepdims=True)
         half = largest**0.5  # in S and in A, so that neither grows too large

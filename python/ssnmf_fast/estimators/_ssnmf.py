@@ -231,15 +231,15 @@ class SSNMFClassifier(ReadoutPredictions, SupervisedBase):
         """
         X = self._batch(X, y)
         weights: Any = {"sample_weight": sample_weight, "label_weight": label_weight}
-        several, known = self._all_classes(y, classes)
-        targets = Indicators(y, len(known)) if several else ClassLabels(y, self.unlabeled, known)
-        targets.classes = known
+        several, names = self._all_classes(y, classes)
+        targets = Indicators(y, len(names)) if several else ClassLabels(y, self.unlabeled, names)
+        targets.classes = names
         # The start of batches cannot depend on labels.
-        chosen = {"init": "random"} if isinstance(self.init, str) and self.init == "labels" else {}
+        start = {"init": "random"} if isinstance(self.init, str) and self.init == "labels" else {}
         inputs = training.inputs_of_targets(X, targets, X_weights, **weights)
-        self._learn_batch(X, sample_weight=sample_weight, **inputs, **chosen)
-        self.multilabel_, self.classes_ = several, known
-        count, k = getattr(self, "n_labeled_", 0), len(known)
+        self._learn_batch(X, sample_weight=sample_weight, **inputs, **start)
+        self.multilabel_, self.classes_ = several, names
+        count, k = getattr(self, "n_labeled_", 0), len(names)
         before = getattr(self, "_weight_of_labeled", count)
         prior = self.class_prior_ if count else np.full(k, 1 / k)
         if training.label_weights(targets.labeled, **weights).any():
@@ -400,9 +400,9 @@ class SSNMFRegressor(RegressorMixin, SupervisedBase):
         """Return R squared of the predictions."""
         X = self._checked(X)
         targets = RealTargets(y, n_targets=self.n_targets_)
-        predicted, known = self._predicted(X, X_weights), (targets.values, targets.complete)
+        predicted, truth = self._predicted(X, X_weights), (targets.values, targets.complete)
         with np.errstate(over="ignore", invalid="ignore"):
-            score = score_labeled(predicted, *known, sample_weight, r2_score)
+            score = score_labeled(predicted, *truth, sample_weight, r2_score)
         require_finite({"The score": score}, "Bring y nearer to 1, by a constant factor.")
         return score
 

@@ -149,8 +149,8 @@ class TrainingLabels:
 
     def only(self, chosen: Array) -> TrainingLabels:
         """Return the labels of chosen samples, (n,); the others become unlabeled."""
-        kept = chosen[self.rows]
-        return replace(self, rows=self.rows[kept], truth=self.truth.part(kept))
+        is_labeled = chosen[self.rows]
+        return replace(self, rows=self.rows[is_labeled], truth=self.truth.part(is_labeled))
 
     def part(self, chosen: Array) -> TrainingLabels:
         """Return chosen samples, (n,), and their labels."""
@@ -192,11 +192,11 @@ def label_weights(
     labeled: Array, label_weight: VectorLike = None, sample_weight: VectorLike = None
 ) -> Array:
     """Return the weight of the labels of each sample, (n,); 0 for unlabeled samples."""
-    found = labeled.astype(np.float64)
-    for name, given in (("label_weight", label_weight), ("sample_weight", sample_weight)):
-        weight = checked_weight(given, len(labeled), name)
-        found = found if weight is None else np.where(labeled, found * weight, 0.0)
-    return found
+    weights = labeled.astype(np.float64)
+    for name, argument in (("label_weight", label_weight), ("sample_weight", sample_weight)):
+        weight = checked_weight(argument, len(labeled), name)
+        weights = weights if weight is None else np.where(labeled, weights * weight, 0.0)
+    return weights
 
 
 def as_outer(rows: Array) -> Outer | None:
@@ -255,9 +255,9 @@ def represented(represent: Any, X: Any, X_weights: WeightsLike, rows: Array) -> 
 def surest(chance: Array, share: float, among: Array) -> Array:
     """Return which samples have the most certain predictions, (n,): a share of each class."""
     predicted, sureness = chance.argmax(axis=1), chance.max(axis=1)
-    chosen = np.zeros(len(chance), dtype=bool)
+    is_sure = np.zeros(len(chance), dtype=bool)
     for c in range(chance.shape[1]):
         rows = np.flatnonzero((predicted == c) & among)
         order = np.argsort(-sureness[rows], kind="stable")
-        chosen[rows[order[: math.ceil(share * len(rows))]]] = True
-    return chosen
+        is_sure[rows[order[: math.ceil(share * len(rows))]]] = True
+    return is_sure

@@ -357,10 +357,10 @@ def merge_topics(model: FactorizationBase, topics: Sequence[int | str]) -> NMF:
     group = np.unique(group, return_inverse=True)[1]
     S, A = grouped(S, model.components_, group, S)
     names[first] = joined([names[place] for place in places], names)
-    kept = np.delete(np.array(names), others)
-    made = _fitted(model, kept.tolist(), [group == k for k in range(len(kept))])
-    vars(made).update(components_=A, representation_=S, objective_=[], n_iter_=0)
-    return made
+    rest = np.delete(np.array(names), others)
+    merged = _fitted(model, rest.tolist(), [group == k for k in range(len(rest))])
+    vars(merged).update(components_=A, representation_=S, objective_=[], n_iter_=0)
+    return merged
 
 
 def divided(
@@ -374,7 +374,7 @@ def divided(
     X_weights = by_name(X, X_weights=X_weights)["X_weights"]
     X = model._checked(X)
     refuse_on_disk(X, "the splitting of topics")
-    given = {"loss": model.loss, "X_weights": X_weights, "n_threads": model.n_threads}
+    arguments = {"loss": model.loss, "X_weights": X_weights, "n_threads": model.n_threads}
     S, A, X = model._represent(X, X_weights), model.components_, CleanMatrix(X)
     names = []
     for name, count in zip(names_of_topics(model), counts, strict=True):
@@ -382,22 +382,22 @@ def divided(
         parts_of = [f"{above}{SEPARATOR}{number}" for number in range(count)]
         names += parts_of if count > 1 else [name]
     whole = np.repeat(np.arange(len(A)), counts)
-    made = _fitted(model, names, whole[:, None] == np.arange(len(A)))
-    options, weights = made._arguments(), as_weights(X_weights, "X_weights")
+    result = _fitted(model, names, whole[:, None] == np.arange(len(A)))
+    options, weights = result._arguments(), as_weights(X_weights, "X_weights")
     of_parts = {name: options[name] for name in _OF_PARTS}
     shares, rows = divide_by_sums(amounts(S, A)), np.split(A, len(A))
     for topic, count in enumerate(counts):
         if count > 1:  # samples are weighted by their shares of the topic
             of = shares[:, topic] if shares[:, topic].any() else np.ones(len(S))
             weighed = weights.with_rows(of, "X_weights")
-            if made.A_support is not None:
-                of_parts["A_support"] = np.asarray(made.A_support)[whole == topic]
+            if result.A_support is not None:
+                of_parts["A_support"] = np.asarray(result.A_support)[whole == topic]
             rows[topic] = factorize(X, n_components=count, X_weights=weighed, **of_parts).A
     parts = np.vstack(rows)
-    best = represent(X, parts, **given)
+    best = represent(X, parts, **arguments)
     starts = [(best + _LIFT * best.mean(axis=0), parts), (best, parts)]
-    explained = objective(X, S, A, **given)
-    start = next((s for s in starts if objective(X, *s, **given) <= explained), None)
+    explained = objective(X, S, A, **arguments)
+    start = next((s for s in starts if objective(X, *s, **arguments) <= explained), None)
     if start is None:  # the same product S A, with topics cut by features
         totals = np.zeros((len(A), parts.shape[1]))
         np.add.at(totals, whole, parts)
@@ -405,8 +405,8 @@ def divided(
         cuts = np.where(totals > 0, parts / np.where(totals > 0, totals, 1), even)
         start = S[:, whole], A[whole] * cuts.astype(parts.dtype)
     options |= {"init": start, "n_starts": 1, "random_state": None}
-    made._keep(factorize(X, X_weights=X_weights, **options), topic_names_=made.topic_names_)
-    return made
+    result._keep(factorize(X, X_weights=X_weights, **options), topic_names_=result.topic_names_)
+    return result
 
 
 @one_blas_thread()
@@ -480,7 +480,7 @@ def _place(model: FactorizationBase, topic: int | str, function: str) -> int:
 
 def _fitted(model: FactorizationBase, names: list[str], whole: Any) -> NMF:
     """Return an NMF with the parameters of a model; `whole` (new, old): which came from which."""
-    made, given = NMF(), model.get_params(deep=False)
+    new, given = NMF(), model.get_params(deep=False)
     given |= {"n_components": len(names), "tol": model._tol()}
     if not isinstance(given.get("init"), str) or given["init"] not in INITS:
         given["init"] = "auto"
@@ -488,8 +488,8 @@ def _fitted(model: FactorizationBase, names: list[str], whole: Any) -> NMF:
         given["A_support"] = (np.asarray(whole, float) @ np.asarray(given["A_support"], float)) > 0
     if isinstance(given.get("penalties"), Mapping):  # without those of labels
         given["penalties"] = {k: one for k, one in given["penalties"].items() if k in ("S", "A")}
-    made.set_params(**{name: given[name] for name in made.get_params() if name in given})
+    new.set_params(**{name: given[name] for name in new.get_params() if name in given})
     kept = ("n_features_in_", "feature_names_in_", "sample_penalties_")
     seen = {name: vars(model)[name] for name in kept if name in vars(model)}
-    vars(made).update(topic_names_=np.array(names), **seen)
-    return made
+    vars(new).update(topic_names_=np.array(names), **seen)
+    return new

@@ -61,10 +61,10 @@ def check_tables(
         kind = "a mapping of names (texts) to tables, such as {'embedding': E}"
         raise TypeError(f"side must be {kind}; got {got}.")
     if columns is not None and side.keys() != columns.keys():
-        wanted = f"side with the tables {list(columns)}" if columns else "no side"
+        expected = f"side with the tables {list(columns)}" if columns else "no side"
         passed = f"the tables {list(side)}" if side else "none"
         hint = "Predictions need the same tables as the fit."
-        raise ValueError(f"The model was fitted with {wanted}; got {passed}. {hint}")
+        raise ValueError(f"The model was fitted with {expected}; got {passed}. {hint}")
     tables = {}
     for name in side if columns is None else columns:
         if columns is None and name in (*NAMES_OF_MEMBERS, "committee"):
@@ -75,8 +75,8 @@ def check_tables(
         matrix = check_matrix(table, where, allow_nan=False, allow_negative=True)
         n, q = matrix.shape
         if n != n_samples or not q:
-            wanted = f"{n_samples} rows, as X, and at least one column"
-            raise ValueError(f"{where} has shape {matrix.shape}; expected {wanted}.")
+            expected = f"{n_samples} rows, as X, and at least one column"
+            raise ValueError(f"{where} has shape {matrix.shape}; expected {expected}.")
         if columns is not None and q != columns[name]:
             raise ValueError(f"{where} has {q} columns; expected {columns[name]}, as in fit.")
         tables[name] = unit_rows(matrix)
@@ -152,8 +152,8 @@ class Graph:
             return Votes(self.points, self.scales, chances)
         others = np.flatnonzero(~known)
         count = min(max(0, most - int(known.sum())), len(others))
-        chosen = others[np.linspace(0, len(others) - 1, count).astype(int)] if count else others[:0]
-        rows = np.sort(np.concatenate([np.flatnonzero(known), chosen]))
+        sample = others[np.linspace(0, len(others) - 1, count).astype(int)] if count else others[:0]
+        rows = np.sort(np.concatenate([np.flatnonzero(known), sample]))
         return Votes(self.points[rows], self.scales[rows], chances[rows])
 
 
@@ -169,15 +169,15 @@ def _nearness(
 
 
 def nearest(
-    points: Array, asked: Array, k: int, n_threads: int | None = None
+    points: Array, queries: Array, k: int, n_threads: int | None = None
 ) -> tuple[Array, Array]:
     """Return the distances and the numbers of the k nearest points, nearest first."""
-    asked = np.ascontiguousarray(asked, dtype=np.float32)
+    queries = np.ascontiguousarray(queries, dtype=np.float32)
     threads = resolve_threads(n_threads)
     if len(points) <= EXACT:
         search = NearestNeighbors(n_neighbors=k, algorithm="brute").fit(points)
         with limited_openmp(threads):
-            distances, neighbors = search.kneighbors(asked)
+            distances, neighbors = search.kneighbors(queries)
         return distances, neighbors
     # Search only the nearest cells of an inverted file.
     import faiss
@@ -192,7 +192,7 @@ def nearest(
     try:
         index.train(points[:: max(1, len(points) // (_POINTS_OF_CELL * cells))])
         index.add(points)
-        squares, neighbors = index.search(asked, k)
+        squares, neighbors = index.search(queries, k)
     finally:
         faiss.omp_set_num_threads(before)
     # Cells with few points may hold fewer than k neighbors: -1, infinitely far.
@@ -308,8 +308,8 @@ def directions_of(
     sizes = min(_MORE_DIRECTIONS, *rows.shape), _OVERSAMPLES, _POWER_STEPS
     _, singular, Vt = truncated_svd(operator, *sizes, np.random.default_rng(seed))
     # Further directions are rounding errors.
-    kept = singular > singular[0] * 1e-10 if len(singular) else singular > 0
-    return np.asarray(Vt[kept])
+    in_span = singular > singular[0] * 1e-10 if len(singular) else singular > 0
+    return np.asarray(Vt[in_span])
 
 
 @one_blas_thread()
