@@ -1,8 +1,8 @@
 """The kernels in plain NumPy: the specification of the compiled modules.
 
 This module has the same functions (but two), with the same signatures, as ``_kernels_base``,
-``_kernels_v3`` and ``_kernels_v4``, and ``SSNMF_FAST_ISA=reference`` runs the whole library on it.  It follows the
-formulas of the papers, is written for reading, and is slow.
+``_kernels_v3`` and ``_kernels_v4``, and ``SSNMF_FAST_ISA=reference`` runs the whole library on it.
+It follows the formulas of the papers, is written for reading, and is slow.
 
 Notation.  Every data term approximates a matrix Z (p x q) by ``F @ G.T``, with both factors stored
 by rows: F is p x R and G is q x R.  For the data of a fit, Z = X, F = S and G = A.T; for the update
