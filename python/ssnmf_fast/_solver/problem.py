@@ -381,7 +381,7 @@ def drifts(relations: Sequence[Relation], largest_of: Callable[[str], Array]) ->
         return {}
     largest = {name: largest_of(name) for name in (*first, *(far for _, far in rest))}
     sides = np.array([largest[name] for name in first])
-    if len(first) == 2:  # labels of the rows are on the side of the columns
+    if rest and len(first) == 2:  # labels of the rows are on the side of the columns
         sides[1] = np.max([sides[1], *(largest[k] for near, k in rest if near == first[0])], axis=0)
     if (sides.max(axis=0) <= 2.0 ** (_DRIFT - 1) * sides.min(axis=0)).all():
         return {}
