@@ -14,9 +14,9 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
+from cases import signatures
 from common import Array, timed
 from joblib import Parallel, delayed
-from peers.cases import signatures
 from records import Options, Question, Record, grouped, markdown
 from sklearn.decomposition import NMF
 

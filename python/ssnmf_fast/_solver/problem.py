@@ -88,6 +88,7 @@ class Problem:
         rank = self.factors[self.rows].shape[1]
         found = plan(self.relations, self.penalties, rule, tol, rank=rank)
         free = hasattr(kernels, "dense_iterations") and not (self.support or self._unseen)
+        free &= tuple(self.factors) == self.relations[0].names
         return replace(found, compiled=free and is_compiled(found, self.relations, self.penalties))
 
     def views(self, name: str) -> list[TermView]:
