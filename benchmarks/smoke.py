@@ -17,6 +17,7 @@ CALLS = {
     "iterations": "--peers sklearn --synthetic 500 --iterations 5",
     "convergence": "--peers scikit-learn --data text signatures --solvers mu hals",
     "count_likelihood": "",
+    "signatures": "",
     "tensors": "--patience 90 --rounds 1",
     "few_labels": "--draws 1 --out {folder}",
     "ssnmf_newsgroups": "",

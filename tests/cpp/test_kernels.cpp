@@ -13,6 +13,7 @@
 #include "kernels/fingerprint.hpp"
 #include "kernels/gamma_posterior.hpp"
 #include "kernels/imbalance.hpp"
+#include "kernels/iterations.hpp"
 #include "kernels/kl_descent.hpp"
 #include "kernels/kl_rows.hpp"
 #include "kernels/nnls.hpp"
@@ -138,6 +139,42 @@ void test_factors(Size p, Size rank) {
   extrapolate<T>({moved.data(), p, a.rank}, {before.data(), p, a.rank}, 0.5, true, 2);
   for (const T entry : moved) {
     check(std::isfinite(entry) && entry >= T(0), "extrapolate");
+  }
+}
+
+// Memory of the exact size; with momentum no iteration raises the objective.
+template <class T>
+void test_iterations(Size p, Size q, Size rank) {
+  Problem<T> a(p, q, rank, 3);
+  const Size R = a.rank;
+  const Size longest = std::max(p, q);
+  std::vector<T> S = a.F, A = a.G, P(std::size_t(longest * R)), N = P, before_S = S, before_A = A;
+  const Dense<T> Z = a.dense();
+  const auto pass = [&](bool for_A, Operation operation, const Rows<const T>& F,
+                        const Factor<const T>& G, const Rows<T>& out) {
+    const Dense<T> turned{Z.data, q, p, Z.column_stride, Z.row_stride};
+    dense_pass<T>(operation, for_A ? turned : Z, false, F, G, {out}, 2);
+  };
+  const MatrixFit<T> fit{pass,
+                         nullptr,
+                         1e6,
+                         0.0,
+                         {S.data(), p, R},
+                         {A.data(), q, R},
+                         {P.data(), longest, R},
+                         {N.data(), longest, R},
+                         {before_S.data(), p, R},
+                         {before_A.data(), q, R}};
+  for (const auto kind :
+       {FactorUpdate::kFillIn, FactorUpdate::kMultiply, FactorUpdate::kMultiplyByRatios}) {
+    iterations<T>(fit, {kind, 0.5, 2, 1, 1}, {}, 2, 2);
+  }
+  double last = 1e9;
+  Momentum momentum{{last, 0.25, 0.25, 1.0, 0.0}};
+  for (int call = 0; call < 4; ++call) {
+    momentum = iterations<T>(fit, {FactorUpdate::kDescent, 0.0, 2, 1, 1}, momentum, 3, 2);
+    check((*momentum)[0] <= last, "iterations");
+    last = (*momentum)[0];
   }
 }
 
@@ -353,6 +390,8 @@ void test_type() {
   test_tall_qr<T>(1, 1);
   test_tall_qr<T>(40, 40);
   test_tall_qr<T>(3000, 17);
+  test_iterations<T>(40, 61, 5);
+  test_iterations<T>(70, 3, 20);
   test_rows<T>(40, 60, 6);
   test_rows<T>(3, 400, 20);
   for (const Size rank : {1, 20, 70}) {

@@ -88,6 +88,7 @@ class Problem:
         rank = self.factors[self.rows].shape[1]
         found = plan(self.relations, self.penalties, rule, tol, rank=rank)
         free = hasattr(kernels, "dense_iterations") and not (self.support or self._unseen)
+        free &= tuple(self.factors) == self.relations[0].names
         return replace(found, compiled=free and is_compiled(found, self.relations, self.penalties))
 
     def views(self, name: str) -> list[TermView]:
@@ -392,7 +393,7 @@ def drifts(relations: Sequence[Relation], largest_of: Callable[[str], Array]) ->
         return {}
     largest = {name: largest_of(name) for name in (*first, *(far for _, far in rest))}
     sides = np.array([largest[name] for name in first])
-    if len(first) == 2:  # labels of the rows are on the side of the columns
+    if rest and len(first) == 2:  # labels of the rows are on the side of the columns
         sides[1] = np.max([sides[1], *(largest[k] for near, k in rest if near == first[0])], axis=0)
     if (sides.max(axis=0) <= 2.0 ** (_DRIFT - 1) * sides.min(axis=0)).all():
         return {}
