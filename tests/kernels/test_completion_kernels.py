@@ -82,11 +82,11 @@ def test_exact_rows(kernels, reference, problem, rank, dtype, index):
         assert np.array_equal(X[rows, a.indices], dense[rows, a.indices])
 
 
-@each("rank", [1, 5, 20])
+@each("rank", [1, 5, 20, 70])
 @each("dtype", DTYPES)
 @each("index", [np.int32, np.int64])
 def test_conjugate_rows(kernels, reference, problem, rank, dtype, index):
-    for p, q in [(9, 25), (40, 300)]:
+    for p, q in [(9, 25), (40, 300), (3, 900)]:
         a = problem(kernels, p, q, rank, dtype, index, density=0.4)
         gram = 0.1 * a.G.T @ a.G
         ridge = np.linspace(0.5, 2, p).astype(dtype)

@@ -21,7 +21,7 @@ from common import zipf_text
 # A call takes some milliseconds at most, less than a busy system gives at a time: the least of
 # several is that of one which nothing has interrupted.
 ROWS, COLUMNS, PER_ROW, PANEL_ROWS = 6000, 4000, 60, 2000  # of the sparse matrix
-UPDATED, DESCENDED = 2500, 400  # rows of factors for updates, and for descent by entries
+UPDATED, SOLVED = 2500, 400  # rows of factors for updates, and for what reads their entries often
 DENSE, TENSOR, ENTRIES = (800, 600), (2000, 300, 100), 100_000
 RANKS, DTYPES, THREADS = (5, 10, 40, 96), ("float64", "float32"), (1, 2)
 Call = Callable[[], Any]
@@ -120,15 +120,15 @@ class _Problem:
 
     def conjugate_rows(self, steps: int) -> Call:
         """Return the steps of conjugate gradients of a recommender."""
-        G, ridges, X = self.factor(COLUMNS), np.ones(UPDATED, self.dtype), self._first_rows(UPDATED)
-        given = *X, G, 0.01 * (G.T @ G), ridges, steps
-        return self._update(UPDATED, lambda F: self.kernels.conjugate_rows(*given, F, self.threads))
+        G, ridges, kernel = self.factor(COLUMNS), np.ones(SOLVED, self.dtype), self.kernels
+        given = *self._first_rows(SOLVED), G, 0.01 * (G.T @ G), ridges, steps
+        return self._update(SOLVED, lambda F: kernel.conjugate_rows(*given, F, self.threads))
 
     def kl_descent(self, sweeps: int) -> Call:
         G, kernel = self.factor(COLUMNS), self.kernels.kl_descent
-        X, given = self._first_rows(DESCENDED), (G, np.ascontiguousarray(G.sum(axis=0)[None]))
+        X, given = self._first_rows(SOLVED), (G, np.ascontiguousarray(G.sum(axis=0)[None]))
         steps = None, sweeps, False, self.threads
-        return self._update(DESCENDED, lambda F: kernel(*X, *given, F, *steps))
+        return self._update(SOLVED, lambda F: kernel(*X, *given, F, *steps))
 
     def update(self) -> Call:
         P, N, kernel = self.factor(UPDATED), self.factor(UPDATED), self.kernels.update
