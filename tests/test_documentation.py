@@ -247,7 +247,10 @@ def test_scripts_exist() -> None:
     assert scripts
     assert [script for script in sorted(scripts) if not (ROOT / script).is_file()] == []
     benchmarks = {path.stem for path in (ROOT / "benchmarks").rglob("*.py")}
-    assert set(re.findall(r"benchmarks/run\.py (\w+)", text)) <= benchmarks
+    named = set(re.findall(r"benchmarks/run\.py (\w+)", text))
+    assert named <= benchmarks
+    smoke = (ROOT / "benchmarks" / "smoke.py").read_text(encoding="utf-8")
+    assert named <= {"cluster", *re.findall(r'^    "(\w+)": "', smoke, re.MULTILINE)}
 
 
 def modules_with_examples() -> list[str]:
