@@ -48,8 +48,7 @@ def parse(name: str, module: ModuleType, arguments: list[str]) -> Options:
         description=module.__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    if hasattr(module, "QUICK"):
-        parser.add_argument("--quick", action="store_true", help="small data: does it run?")
+    parser.add_argument("--quick", action="store_true", help="small data: does it run?")
     parser.add_argument("--out", type=Path, help="folder for results, tables and pictures")
     if hasattr(module, "QUESTION"):
         parser.add_argument("--only-report", action="store_true", help="measure nothing more")
@@ -68,10 +67,10 @@ def parse(name: str, module: ModuleType, arguments: list[str]) -> Options:
             how |= {"nargs": "*", "action": "store" if default else "extend"}
         parser.add_argument(f"--{option.replace('_', '-')}", dest=option, **how)
     if "--quick" in arguments:
+        if not hasattr(module, "QUICK"):
+            parser.error("this benchmark has no quick form")
         parser.set_defaults(**module.QUICK)
-    options = parser.parse_args(arguments)
-    options.quick = getattr(options, "quick", False)
-    return options
+    return parser.parse_args(arguments)
 
 
 class Tee(io.StringIO):

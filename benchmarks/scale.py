@@ -81,6 +81,7 @@ OPTIONS = {
     "disk": (Path, "directory for the input, some GB"),
     "memory": (256, "MB for rows of an input on disk"),
 }
+QUICK = {"rows": 2000, "columns": 500, "per_row": 20, "rank": 8, "threads": 1}
 
 
 def main(options: Options) -> Any:

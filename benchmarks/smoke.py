@@ -1,6 +1,6 @@
 """Do the benchmarks run?  Small versions of all; asserts that they print, never how fast.
 
-No need of other packages or downloads; under a minute.
+No need of other packages or downloads; under a minute.  `cluster`, which needs Dask, is left out.
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ CALLS = {
     "ssnmf_newsgroups": "",
     "ssnmf_synthetic": "",
     "ssnmf_newsgroups_ours": "",
+    "ssnmf_search": "",
     "dynamic_newsgroups": "",
+    "dynamic_events": "",
     "topic_supervised": "",
     "nmf_alpha": "",
     "vbnmf": "",
@@ -34,6 +36,7 @@ CALLS = {
     "suggest": "--out {folder}",
     "label_designs": "",
     "threads": "",
+    "scale": "",
     "tensor_recovery": "",
     "trees": "",
     "seeds": "",

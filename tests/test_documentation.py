@@ -14,7 +14,6 @@ import os
 import re
 import shlex
 from decimal import Decimal
-from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -128,10 +127,11 @@ def assert_shown(printed: str, shown: str) -> None:
         )
 
 
-def needs_absent_package(block: Block) -> bool:
-    """Whether a block imports another library of tensors, which is not among the tests'."""
-    names = ("tensorly", "pyttb", "xarray")
-    return any(f"import {name}" in block.text and not find_spec(name) for name in names)
+def import_or_skip(block: Block) -> None:
+    """Skip the test if a block imports a package that is not among the tests', and is absent."""
+    for name in ("tensorly", "pyttb", "xarray", "ssnmf", "tsnmf"):
+        if re.search(rf"^(from|import) {name}\b", block.text, re.MULTILINE):
+            pytest.importorskip(name, reason=f"from line {block.line} on: needs {name}")
 
 
 def absent_data(block: Block, folder: Path) -> bool:
@@ -159,8 +159,7 @@ def test_python_blocks(
     namespace: dict[str, Any] = {"__name__": "__main__"}
     printed = ""
     for block in STORIES[name]:
-        if needs_absent_package(block):
-            pytest.skip(f"from line {block.line} on: a package is not installed")
+        import_or_skip(block)
         if absent_data(block, tmp_path):
             pytest.skip(f"from line {block.line} on: data are not in SSNMF_FAST_DATA")
         if block.language == "text":
@@ -248,7 +247,10 @@ def test_scripts_exist() -> None:
     assert scripts
     assert [script for script in sorted(scripts) if not (ROOT / script).is_file()] == []
     benchmarks = {path.stem for path in (ROOT / "benchmarks").rglob("*.py")}
-    assert set(re.findall(r"benchmarks/run\.py (\w+)", text)) <= benchmarks
+    named = set(re.findall(r"benchmarks/run\.py (\w+)", text))
+    assert named <= benchmarks
+    smoke = (ROOT / "benchmarks" / "smoke.py").read_text(encoding="utf-8")
+    assert named <= {"cluster", *re.findall(r'^    "(\w+)": "', smoke, re.MULTILINE)}
 
 
 def modules_with_examples() -> list[str]:

@@ -102,6 +102,17 @@ def reuters(seed: int) -> Dated:
     return Dated(texts, times, "week", 5000, events)
 
 
+def made_up(seed: int) -> Dated:
+    """Return short texts of two topics, and of an event in the fifth month, for quick runs."""
+    rng = np.random.default_rng(seed)
+    months = np.repeat(np.arange(8), 20)
+    topics = np.where((months == 4) & (rng.random(160) < 0.6), 2, rng.integers(0, 2, 160))
+    words = [f"{topic}{letter}" for topic in ("court", "health", "quake") for letter in "abcdef"]
+    texts = [" ".join(words[6 * k + i] for i in rng.integers(0, 6, 12)) for k in topics]
+    events = {"earthquake": Event(("quake",), 1, "2004-05", "2004-05")}
+    return Dated(texts, [f"2004{month + 1:02d}15" for month in months], "month", 100, events)
+
+
 SETS: dict[str, Callable[[int], Dated]] = {"headlines": headlines, "reuters": reuters}
 
 
@@ -112,6 +123,7 @@ OPTIONS = {
     "no_lda": (False, "LDA takes minutes"),
     "pictures": (False, "heat maps of the first seed, in the folder of --out"),
 }
+QUICK = {"only": ["headlines"], "rank": 3, "no_lda": True}
 METHODS = {"auto": "auto", "tied": "tied", "tensor": "NCPD", "nmf": "NMF"}
 LOSSES = {"F": "frobenius", "K": "kullback-leibler"}
 # Short names of methods -> titles and files of their pictures.
@@ -208,7 +220,7 @@ def over_seeds(scores: list[Record]) -> str:
 
 
 def measure(options: Options, data: str, seed: int) -> Record:
-    dated, names = SETS[data](seed), list[str]()
+    dated, names = (made_up if options.quick else SETS[data])(seed), list[str]()
     found = fits(dated, seed, options, names)
     if options.pictures and options.out and seed == options.seeds[0]:
         draw(data, found, names, options.out)

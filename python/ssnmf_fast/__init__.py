@@ -114,7 +114,10 @@ if not TYPE_CHECKING:  # type checkers have the names from above, and report oth
 
     def __getattr__(name: str) -> Any:
         if name not in __all__:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+            from ._common.foreign import CLASSES
+
+            answer = f"; use {__name__}.{CLASSES[name]}" if name in CLASSES else ""
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}{answer}")
         if name.islower() and name not in _MODULE_OF and name != "topics_over_time":
             return importlib.import_module(f".{name}", __name__)
         module = importlib.import_module(f".{_MODULE_OF.get(name, 'estimators')}", __name__)

@@ -148,3 +148,14 @@ def test_indices_of_64_bits():
         sf.papers.MarginNMF(n_components=2, random_state=0).fit(Z, y) for Z in (X, wide)
     )
     assert np.array_equal(narrow.components_, other.components_)
+
+
+def test_labels_of_the_paper_warn_and_have_their_parameter():
+    labels = np.where(y < 5, -1, 1)
+    labels[::3] = 0  # unlabeled in the paper
+    with pytest.warns(UserWarning, match="-1, 0 and 1.*unlabeled=0"):
+        assert _model().fit(X, labels).classes_.tolist() == [0, 1]
+    model = _model(unlabeled=0).fit(X, labels)
+    assert model.classes_.tolist() == [-1, 1]
+    assert not model.alpha_.toarray()[::3].any()
+    _model(unlabeled=-1).fit(X, labels)

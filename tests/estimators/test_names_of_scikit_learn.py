@@ -1,7 +1,9 @@
 """Names and conventions that users know from scikit-learn's NMF."""
 
 import itertools
+import re
 from inspect import signature
+from operator import attrgetter
 
 import numpy as np
 import pytest
@@ -63,6 +65,38 @@ def test_arguments_of_scikit_learn_are_answered(given, answer):
     for call in (sf.NMF, sf.BayesianNMF, sf.SSNMFClassifier, sf.NonnegativeCP):
         refused(answer, call, 3, **given, error=TypeError)
     refused(answer, sf.factorize, X, n_components=3, **given, error=TypeError)
+
+
+@pytest.mark.parametrize(
+    ("name", "answer"),
+    [
+        ("Y", r"y=Y\.T"),
+        ("lam", "supervision_weight"),
+        ("L", "y_weights.*S_support"),
+        ("W", r"init=\(S, A\).*X_weights"),
+        ("modelNum", "supervision_loss"),
+        ("numiters", "max_iter"),
+    ],
+)
+def test_arguments_of_ssnmf_are_answered(name, answer):
+    for call in (sf.SSNMFClassifier, sf.SSNMFClassifier(3).fit, sf.factorize):
+        arguments = {"n_components": 3, name: 1} if call is sf.factorize else {name: 1}
+        refused(answer, call, X, **arguments, error=TypeError)
+    refused("is called n_components here", sf.NMF, k=3, error=TypeError)
+
+
+def test_transposed_labels_are_answered():
+    refused("give X.T and y.T", sf.factorize, X, np.ones((2, 12)), n_components=3)
+
+
+@pytest.mark.parametrize(
+    "name", ["SSNMF", "TSNMF", "MarginNMF", "ConstrainedNMF", "SupervisedBayesianNMF"]
+)
+def test_classes_of_papers_and_packages_are_answered(name):
+    with pytest.raises(AttributeError, match=f"no attribute '{name}'; use ssnmf_fast.") as caught:
+        getattr(sf, name)
+    for path in re.findall(r"ssnmf_fast\.([\w.]+)", str(caught.value)):
+        assert callable(attrgetter(path)(sf))
 
 
 def test_factors_of_scikit_learn_are_answered():

@@ -56,6 +56,8 @@ def test_all_forms_of_y_are_equal():
         gaps,
         np.where(hidden[:, None], -1, matrix),
         sp.csr_array(matrix),
+        np.where(hidden[:, None], 1, matrix),  # L of the paper
+        sp.csr_array(np.where(hidden[:, None], 1, matrix)),
         np.where(hidden, np.nan, y),
     ]
     for form in forms:

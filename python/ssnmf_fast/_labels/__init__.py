@@ -362,7 +362,11 @@ class LabelLists(Targets):
                 f"y[{row}, {column}] is NaN, but other entries of its row are not; expected 0 or 1 "
                 "for every topic, or a row of NaN for an unlabeled document."
             )
-        self.members = sp.csr_array(matrix != 0)
+        members = sp.csr_array(matrix != 0)
+        counts = members.sum(axis=1)
+        if k > 1 and counts.all():  # L of the paper, with rows of ones for unlabeled documents
+            members = sp.csr_array(members.multiply((counts < k)[:, None]))
+        self.members = members
 
     def _name(self, lists: Sequence[Sequence[Any]], topics: Array | None) -> None:
         earlier = () if topics is None else topics.tolist()

@@ -61,9 +61,9 @@ def check_rows(given: Any, name: str, dtype: npt.DTypeLike, n: int, of: str, **c
     """Return a checked matrix with a row for each sample, feature or index of a mode."""
     Y = check_matrix(given, name, dtype=dtype, **checks)
     if Y.shape[0] != n or Y.shape[1] == 0:
-        raise ValueError(
-            f"{name} has shape {Y.shape}; expected {n} rows, one row for each {of}, not empty."
-        )
+        expected = f"expected {n} rows, one row for each {of}, not empty."
+        hint = " If the columns are samples, give X.T and y.T." if name == "y" else ""
+        raise ValueError(f"{name} has shape {Y.shape}; {expected}{hint}")
     return Y
 
 

@@ -15,6 +15,7 @@ from sklearn.svm import LinearSVC
 from .._common.arrays import Array, LabelsLike, LossName, Matrix, MatrixLike, Solver
 from .._common.saved import COUNT, Saved
 from .._common.text import short
+from .._common.warn import warn_user
 from .._data.arrays import DataLike, refuse_on_disk
 from .._data.border import CleanMatrix, check_integer, check_matrix, check_option, check_real
 from .._labels import ClassLabels, Indicators, LabelLists, labels_of
@@ -167,7 +168,8 @@ class TopicSupervisedNMF(NamedTopics):
     - a list with a list of topics for each document, empty or None for unlabeled documents;
     - one topic for each document, or -1, None or NaN;
     - a matrix (n, k) of 0 and 1 (array, data frame or sparse), with rows of zeros, -1 or NaN for
-      unlabeled documents; topics have the names of its columns, or 0 ... k - 1.
+      unlabeled documents or, if there are no such rows, rows of ones (L of the paper); topics have
+      the names of its columns, or 0 ... k - 1.
 
     :meth:`predict` returns topics or, if `y` held lists or a matrix, a matrix (n, k) of 0 and 1,
     with a column for each of `classes_`.
@@ -353,6 +355,7 @@ class MarginNMF(ReadoutPredictions):
         targets: Any = None
         if alpha is None or y is not None:
             targets = self._labels_of_fit(X, y)
+            self._warn_of_notation(y, targets.classes)
         if alpha is None:
             C = check_real(self.C, "C")
             if C == 0:
@@ -369,6 +372,16 @@ class MarginNMF(ReadoutPredictions):
         self._keep(result, inputs, **learned)
         if targets is not None:
             self._keep_predictions(X, X_weights, labels_for_training(targets), targets.classes)
+
+    def _warn_of_notation(self, y: Any, classes: Array) -> None:
+        """Warn if labels may be those of the paper: -1 and 1, and 0 for unlabeled samples."""
+        automatic = isinstance(self.unlabeled, str) and self.unlabeled == "auto"
+        if automatic and classes.tolist() == [0, 1] and (np.asarray(y, dtype=object) == -1).any():
+            warn_user(
+                "The labels in y are -1, 0 and 1: samples with -1 are unlabeled, 0 and 1 are "
+                "classes. If 0 marks unlabeled samples, pass unlabeled=0; otherwise unlabeled=-1.",
+                UserWarning,
+            )
 
     def _features(self, X: Matrix, X_weights: WeightsLike, **known: object) -> Array:
         check_option(self.features, "features", FEATURES)
