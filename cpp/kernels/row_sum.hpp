@@ -46,7 +46,6 @@ template <class Op, int R, class T, class Gather>
 SSNMF_INLINE void add_entry(const Op& op, const Csr<T>& Z, const T* f, const Gather& gather,
                             Size entry, RegisterRow<T, R>& sum) {
   using Row = RegisterRow<T, R>;
-  gather.template prefetch<R>(entry);
   const auto given = gather.template packets<typename Row::Packet, R>(entry);
   const std::conditional_t<Gather::in_place, decltype(given), const Row> g(given);
   T model = T(0);
@@ -60,6 +59,35 @@ SSNMF_INLINE void add_entry(const Op& op, const Csr<T>& Z, const T* f, const Gat
   sum.add(coefficient, g);
 }
 
+// sum += c_e g_e for at most so many entries as a batch has, of an operation that needs the model.
+template <class Op, int R, class T, class Gather>
+SSNMF_INLINE void add_batch(const Op& op, const Csr<T>& Z, const T* f, const Gather& gather,
+                            Size first, Size count, RegisterRow<T, R>& sum) {
+  constexpr int size = RowBatch<T, R>::size;
+  gather.template prefetch<R>(first, count);
+  T models[size];
+  T coefficients[size];
+  RowBatch<T, R> batch;
+  batch.dots(f, gather, first, count, models);
+  if (count == size) {
+    coefficients_of<size>(op, Z, first, size, models, coefficients);
+  } else {
+    T values[size] = {};
+    for (Size e = 0; e < count; ++e) {
+      values[e] = Z.value(first + e);
+    }
+    coefficients_of<size>(op, values, models, size, coefficients);
+  }
+  if constexpr (RowBatch<T, R>::fits) {
+    batch.add_to(coefficients, sum.data());
+  } else {
+    using Packet = typename RegisterRow<T, R>::Packet;
+    for (Size e = 0; e < count; ++e) {
+      sum.add(coefficients[e], gather.template packets<Packet, R>(first + e));
+    }
+  }
+}
+
 // The sum over some entries of a row, for a rank that fits in registers.  (Inlined by force, and
 // the functions around it flattened: in a large file GCC stops inlining parts of Eigen's
 // expressions, at up to twice the time.)
@@ -67,27 +95,26 @@ template <class Op, int R, class T, class Gather>
 SSNMF_INLINE void add_entries(const Op& op, const Csr<T>& Z, const T* f, const Gather& gather,
                               Size first, Size last, RegisterRow<T, R>& sum) {
   Size entry = first;
-  if constexpr (Op::by_registers && RowBatch<T, R>::fits) {
-    constexpr int size = RowBatch<T, R>::size;
-    for (; entry + size <= last; entry += size) {
-      for (int e = 0; e < size; ++e) {
-        gather.template prefetch<R>(entry + e);
+  using Batch = RowBatch<T, R>;
+  if constexpr (Op::by_registers && (Batch::fits || (Gather::in_place && Batch::pays))) {
+    for (; entry + Batch::size <= last; entry += Batch::size) {
+      add_batch<Op, R>(op, Z, f, gather, entry, Batch::size, sum);
+    }
+    if constexpr (Batch::fills) {
+      if (entry < last) {
+        add_batch<Op, R>(op, Z, f, gather, entry, last - entry, sum);
       }
-      T models[size];
-      T coefficients[size];
-      RowBatch<T, R> batch;
-      batch.dots(f, gather, entry, models);
-      coefficients_of<size>(op, Z, entry, size, models, coefficients);
-      batch.add_to(coefficients, sum.data());
+      return;
     }
   }
   constexpr int kSums = sums_side_by_side<T, R>();
-  if constexpr (kSums > 1 && Gather::in_place) {
-    RegisterRow<T, R> sums[kSums - 1];
-    for (; entry + kSums <= last; entry += kSums) {
-      add_entry<Op, R>(op, Z, f, gather, entry, sum);
-      for (int e = 1; e < kSums; ++e) {
-        add_entry<Op, R>(op, Z, f, gather, entry + e, sums[e - 1]);
+  constexpr int kStep = Op::needs_model || R > 16 ? kSums : 4;
+  if constexpr (kStep > 1 && Gather::in_place) {
+    RegisterRow<T, R> sums[kSums];
+    for (; entry + kStep <= last; entry += kStep) {
+      gather.template prefetch<R, Op::needs_model>(entry, kStep);
+      for (int e = 0; e < kStep; ++e) {
+        add_entry<Op, R>(op, Z, f, gather, entry + e, sums[e % kSums]);
       }
     }
     for (const auto& other : sums) {
@@ -95,6 +122,7 @@ SSNMF_INLINE void add_entries(const Op& op, const Csr<T>& Z, const T* f, const G
     }
   }
   for (; entry < last; ++entry) {
+    gather.template prefetch<R, Op::needs_model>(entry, 1);
     add_entry<Op, R>(op, Z, f, gather, entry, sum);
   }
 }
@@ -222,7 +250,7 @@ class GatheredSum final : public RowSum<T> {
         entry_models<0, Block>(gather, f, begin, count, models);
       } else {
         for (Size e = 0; e < count; ++e) {
-          gather.template prefetch<0>(begin + e);
+          gather.template prefetch<0, false>(begin + e, 1);
           models[e] = T(0);
         }
       }
