@@ -61,8 +61,8 @@ class ColumnRows {
   // itself loads them soon enough from the second cache.
   template <int R, bool Dots = true>
   SSNMF_INLINE void prefetch(Size first, Size count) const {
-    if (Dots || far_) {
-      const Size ahead = std::min(first + kPrefetchDistance, entries_ - count);
+    const Size ahead = first + kPrefetchDistance;
+    if ((Dots || far_) && ahead + count <= entries_) {
       for (Size e = 0; e < count; ++e) {
         prefetch_row(Rows<const T>{G_.data, G_.rows, width<R>()},
                      static_cast<Size>(Z_.indices[ahead + e]));

@@ -88,8 +88,11 @@ SSNMF_INLINE Packet totals(const Packet* sums) {
 
 template <class T, int R, int Entries = detail::batch_size<T, R>()>
 class RowBatch {
-  static constexpr bool kShort = R <= 2 * detail::kShortLanes<T>;
-  using Packet = simd::PacketFor<T, (kShort ? 8 : R)>;
+ public:
+  static constexpr bool is_short = R <= 2 * detail::kShortLanes<T>;
+
+ private:
+  using Packet = simd::PacketFor<T, (is_short ? 8 : R)>;
   static constexpr int kLanes = simd::kLanesOf<Packet>;
   static constexpr int kParts = R / kLanes;
   static constexpr int kSums = sums_side_by_side<T, R>();
@@ -97,13 +100,10 @@ class RowBatch {
 
  public:
   static constexpr int size = Entries;
-  // Whether the rows stay in registers from their dots to their sum.  (Four rows of five registers
-  // take 20 of 32.)
-  static constexpr bool fits = kShort || (kRegisterBytes == 64 && kParts <= 5);
-  // Whether it takes less time to load rows twice than to divide for each: longer ones do not.
-  static constexpr bool pays = kParts <= 4;
-  // Whether the last entries of a row are filled up to a batch.
-  static constexpr bool fills = kShort || kRegisterBytes < 64;
+  // Whether the rows stay in registers from their dots to their sum: longer ones would be stored
+  // and loaded again, which costs more than a division.  (Four rows of five registers take 20
+  // of 32.)
+  static constexpr bool fits = is_short || (kRegisterBytes == 64 && kParts <= 5);
 
   // out[e] = f . row of entry first + e, of which the last of `count` stands for those that follow.
   template <class Gather>

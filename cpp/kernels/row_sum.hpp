@@ -59,33 +59,31 @@ SSNMF_INLINE void add_entry(const Op& op, const Csr<T>& Z, const T* f, const Gat
   sum.add(coefficient, g);
 }
 
-// sum += c_e g_e for at most so many entries as a batch has, of an operation that needs the model.
+// sum += c_e g_e for at most as many entries as a batch has, of an operation that needs the model.
 template <class Op, int R, class T, class Gather>
 SSNMF_INLINE void add_batch(const Op& op, const Csr<T>& Z, const T* f, const Gather& gather,
                             Size first, Size count, RegisterRow<T, R>& sum) {
-  constexpr int size = RowBatch<T, R>::size;
-  gather.template prefetch<R>(first, count);
+  using namespace simd;
+  using Batch = RowBatch<T, R>;
+  constexpr int size = Batch::size;
+  gather.template prefetch<R>(first, size);
   T models[size];
   T coefficients[size];
-  RowBatch<T, R> batch;
+  T rest[size] = {};
+  Batch batch;
   batch.dots(f, gather, first, count, models);
-  if (count == size) {
-    coefficients_of<size>(op, Z, first, size, models, coefficients);
-  } else {
-    T values[size] = {};
-    for (Size e = 0; e < count; ++e) {
-      values[e] = Z.value(first + e);
-    }
-    coefficients_of<size>(op, values, models, size, coefficients);
+  const T* values = Z.values == nullptr ? nullptr : Z.values + first;
+  if (count < size && values != nullptr && first + size > Z.entries()) {
+    std::copy_n(values, count, rest);
+    values = rest;
   }
-  if constexpr (RowBatch<T, R>::fits) {
-    batch.add_to(coefficients, sum.data());
-  } else {
-    using Packet = typename RegisterRow<T, R>::Packet;
-    for (Size e = 0; e < count; ++e) {
-      sum.add(coefficients[e], gather.template packets<Packet, R>(first + e));
-    }
+  coefficients_of<size>(op, values, models, size, coefficients);
+  if (count < size) {
+    using Lanes = PacketFor<T, size>;
+    const Lanes own = pcmp_lt(plset<Lanes>(T(0)), pset1<Lanes>(static_cast<T>(count)));
+    pstoreu(coefficients, pand(own, ploadu<Lanes>(coefficients)));
   }
+  batch.add_to(coefficients, sum.data());
 }
 
 // The sum over some entries of a row, for a rank that fits in registers.  (Inlined by force, and
@@ -96,25 +94,22 @@ SSNMF_INLINE void add_entries(const Op& op, const Csr<T>& Z, const T* f, const G
                               Size first, Size last, RegisterRow<T, R>& sum) {
   Size entry = first;
   using Batch = RowBatch<T, R>;
-  if constexpr (Op::by_registers && (Batch::fits || (Gather::in_place && Batch::pays))) {
+  if constexpr (Op::by_registers && Batch::fits) {
     for (; entry + Batch::size <= last; entry += Batch::size) {
       add_batch<Op, R>(op, Z, f, gather, entry, Batch::size, sum);
     }
-    if constexpr (Batch::fills) {
-      if (entry < last) {
-        add_batch<Op, R>(op, Z, f, gather, entry, last - entry, sum);
-      }
-      return;
+    if (Batch::is_short && last - entry > Batch::size / 2) {
+      add_batch<Op, R>(op, Z, f, gather, entry, last - entry, sum);
+      entry = last;
     }
   }
   constexpr int kSums = sums_side_by_side<T, R>();
-  constexpr int kStep = Op::needs_model || R > 16 ? kSums : 4;
-  if constexpr (kStep > 1 && Gather::in_place) {
+  if constexpr (kSums > 1 && Gather::in_place) {
     RegisterRow<T, R> sums[kSums];
-    for (; entry + kStep <= last; entry += kStep) {
-      gather.template prefetch<R, Op::needs_model>(entry, kStep);
-      for (int e = 0; e < kStep; ++e) {
-        add_entry<Op, R>(op, Z, f, gather, entry + e, sums[e % kSums]);
+    for (; entry + kSums <= last; entry += kSums) {
+      gather.template prefetch<R, Op::needs_model>(entry, kSums);
+      for (int e = 0; e < kSums; ++e) {
+        add_entry<Op, R>(op, Z, f, gather, entry + e, sums[e]);
       }
     }
     for (const auto& other : sums) {

@@ -44,9 +44,9 @@ class ProductRows {
   template <int R, bool Dots = true>
   SSNMF_INLINE void prefetch(Size first, Size entries) const {
     constexpr Size line = 64 / static_cast<Size>(sizeof(T));
-    const Size ahead = std::min(first + kPrefetchDistance, entries_ - entries);
-    for (std::size_t other = 0; other < count(); ++other) {
-      for (Size e = ahead; factors_[other].far && e < ahead + entries; ++e) {
+    const Size last = first + kPrefetchDistance + entries;
+    for (std::size_t other = 0; other < count() && last <= entries_; ++other) {
+      for (Size e = last - entries; factors_[other].far && e < last; ++e) {
         const T* g = place<R>(other, e);
         for (Size k = 0; k < width<R>(); k += line) {
           ssnmf::prefetch(g + k);
