@@ -56,9 +56,8 @@ class ColumnRows {
     return registers_of<Packet>(G_.data + static_cast<Size>(Z_.indices[entry]) * width<R>());
   }
 
-  // Asks for the rows of some entries that follow kPrefetchDistance later: their places are known,
-  // but no hardware prefetcher can guess them.  If nothing waits for their dots, the processor
-  // itself loads them soon enough from the second cache.
+  // Asks for the rows of entries that come kPrefetchDistance later: no hardware prefetcher can guess
+  // their places.  If nothing waits for dots, rows in the second cache come soon enough without.
   template <int R, bool Dots = true>
   SSNMF_INLINE void prefetch(Size first, Size count) const {
     const Size ahead = first + kPrefetchDistance;
