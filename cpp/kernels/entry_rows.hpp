@@ -56,8 +56,8 @@ class ColumnRows {
     return registers_of<Packet>(G_.data + static_cast<Size>(Z_.indices[entry]) * width<R>());
   }
 
-  // Asks for the rows of entries that come kPrefetchDistance later: no hardware prefetcher can guess
-  // their places.  If nothing waits for dots, rows in the second cache come soon enough without.
+  // Asks for the rows of entries that come kPrefetchDistance later: no hardware prefetcher can
+  // guess their places.  If nothing waits for dots, rows in the second cache come soon enough.
   template <int R, bool Dots = true>
   SSNMF_INLINE void prefetch(Size first, Size count) const {
     const Size ahead = first + kPrefetchDistance;
