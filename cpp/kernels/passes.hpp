@@ -26,8 +26,8 @@ struct Operation {
 };
 
 // F.data may be null for kProduct.  Only the components in `asked` of each row of the result have
-// to be there, others may be zero; F is 0 in them.  Rows of G with few positive components, and
-// rows of the result with few that are asked for, take as much less time.
+// to be there, others may be zero; F is 0 in them.  Rows of the result with few that are asked for
+// take as much less time.
 template <class T>
 void sparse_pass(Operation operation, const Csr<T>& Z, const Rows<const T>& F,
                  const Factor<const T>& G, const Target<T>& to, int threads,

@@ -1,6 +1,5 @@
 #include <type_traits>
 
-#include "mixed_rows.hpp"
 #include "narrow_rows.hpp"
 #include "passes.hpp"
 #include "row_pass.hpp"
@@ -13,8 +12,7 @@ namespace {
 // `most` are never narrow.
 template <class T, class Body>
 void visit_sum(Operation operation, const Csr<T>& Z, const Rows<const T>& F,
-               const Factor<const T>& G, int threads, const Support& asked, Size most,
-               const Body& body) {
+               const Factor<const T>& G, const Support& asked, Size most, const Body& body) {
   visit_operation(operation, [&](const auto& op) {
     using Op = std::decay_t<decltype(op)>;
     const NarrowRows<T> narrow(op, Z, G, asked);
@@ -26,13 +24,6 @@ void visit_sum(Operation operation, const Csr<T>& Z, const Rows<const T>& F,
                narrow.run(entries, row_or_null(F, row), row, to);
       };
     }
-    if constexpr (Op::known_ranks) {  // a power takes longer than a row
-      if (MixedRows<T>::pay(Z, G)) {
-        const MixedRows<T> rows(Z, G, threads);
-        body(MixedSum<Op, T>(op, Z, rows), before);
-        return;
-      }
-    }
     const ColumnRows<T> rows(Z, G);
     body(GatheredSum<Op, T, ColumnRows<T>>(op, Z, rows), before);
   });
@@ -43,7 +34,7 @@ void visit_sum(Operation operation, const Csr<T>& Z, const Rows<const T>& F,
 template <class T>
 void sparse_pass(Operation operation, const Csr<T>& Z, const Rows<const T>& F,
                  const Factor<const T>& G, const Target<T>& to, int threads, const Support& asked) {
-  visit_sum(operation, Z, F, G, threads, asked, kLongestRow,
+  visit_sum(operation, Z, F, G, asked, kLongestRow,
             [&](const RowSum<T>& sum, const BeforeRow<T>& before) {
               pass_rows(sum, Z, F, to, threads, before);
             });
@@ -53,7 +44,7 @@ template <class T>
 void panel_pass(Operation operation, const Csr<T>& Z, const Rows<const T>& F,
                 const Factor<const T>& G, const Span<const Size>& bounds, const Target<T>& to,
                 int threads, const Support& asked) {
-  visit_sum(operation, Z, F, G, threads, asked, Z.entries(),
+  visit_sum(operation, Z, F, G, asked, Z.entries(),
             [&](const RowSum<T>& sum, const BeforeRow<T>& before) {
               pass_panels(sum, Z, F, bounds, to, threads, before);
             });
