@@ -12,24 +12,6 @@
 namespace ssnmf {
 namespace {
 
-constexpr Size kBand = 32;  // columns; narrower bands save less than small products cost
-
-// out += f^T g; of a symmetric product the bands of columns on and above the diagonal.
-template <class T>
-void add_cross(const Block<const T>& f, const Block<const T>& g, bool symmetric, Panels<T>& panels,
-               Matrix<T>& out) {
-  // (Of other widths the last register of a band would go over the end of a row.)
-  const bool bands = symmetric && g.columns % Panels<T>::kLanes == 0;
-  const Size band = bands ? kBand : f.columns;
-  for (Size begin = 0; begin < f.columns; begin += band) {
-    const Size end = std::min(begin + band, f.columns);
-    const Size first = bands ? begin : 0;
-    panels.copy(g.data + first, g.stride, g.rows, g.columns - first);
-    panels.add_product(Order::kColumns, f.data + begin, f.stride, end - begin,
-                       out.data() + begin * out.cols() + first, out.cols());
-  }
-}
-
 // out += weight g^T g on and above the diagonal, for a row g with few components.
 template <class T>
 void add_square(const T* g, const Component* places, int count, T weight, Matrix<T>& out) {
@@ -110,7 +92,6 @@ void cross(const Rows<const T>& F, const Rows<const T>& G, const Span<const T>& 
   const bool symmetric = F.data == G.data && F.columns == G.columns;
   struct Workspace {
     Matrix<T> weighted;
-    Panels<T> panels;
     Matrix<T> part;
     SplitRows<T> rows;
   };
@@ -144,7 +125,8 @@ void cross(const Rows<const T>& F, const Rows<const T>& G, const Span<const T>& 
             }
             right = as_const(corner(weighted, g.rows, g.columns));
           }
-          add_cross(split ? g : rows_of(F, rows), right, symmetric, work.panels, work.part);
+          add_cross_product(split ? g : rows_of(F, rows), right, symmetric, work.part.data(),
+                            static_cast<Size>(work.part.cols()));
           partial += work.part.leftCols(G.columns).template cast<double>();
         }
       });

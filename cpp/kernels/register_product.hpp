@@ -62,7 +62,7 @@ class Panels {
   void product(const T* a, Size a_stride, Size p, T* out, Size stride) const;
 
   // out += a times this matrix.
-  void add_product(Order order, const T* a, Size a_stride, Size p, T* out, Size stride) const;
+  void add_product(const T* a, Size a_stride, Size p, T* out, Size stride) const;
 
  private:
   void resize(Size rows, Size columns);
@@ -75,5 +75,11 @@ class Panels {
   Size rows_ = 0;
   Size registers_ = 0;
 };
+
+// out += f^T g; with `upper`, at least on and above the diagonal.  Rows of out have room for whole
+// registers.  The order of the sums does not depend on the other columns of f and g.
+template <class T>
+void add_cross_product(const Block<const T>& f, const Block<const T>& g, bool upper, T* out,
+                       Size stride);
 
 }  // namespace ssnmf

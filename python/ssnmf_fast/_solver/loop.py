@@ -177,8 +177,8 @@ class Steps(ABC):
 class Alternation(Steps):
     """Updates of the factors of a problem in turn, ending with the rows."""
 
-    def __init__(self, problem: Problem, plan: Plan) -> None:
-        self.problem, self._plan = problem, plan
+    def __init__(self, problem: Problem, plan: Plan, last: LastRows | None = None) -> None:
+        self.problem, self._plan, self.last = problem, plan, last
 
     def iterate(self, iteration: int) -> None:
         problem, plan = self.problem, self._plan
@@ -245,7 +245,8 @@ def steps_of(model: Problem | Steps, plan: Plan | None, last: LastRows | None = 
     if not isinstance(model, Problem):
         return model
     assert plan is not None
-    return Extrapolation(model, plan, last) if plan.momentum else Alternation(model, plan)
+    last = last or model.begin(plan)
+    return (Extrapolation if plan.momentum else Alternation)(model, plan, last)
 
 
 @dataclass
