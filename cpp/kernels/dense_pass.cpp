@@ -1,6 +1,7 @@
 #include <Eigen/Core>
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <functional>
 #include <type_traits>
 #include <vector>
@@ -48,8 +49,7 @@ class BlockSum {
   void run(Range rows, Range columns) {
     if (in_place_) {
       add(rows, columns, Reading::kInPlace);
-      in_place_ =
-          std::none_of(total_.begin(), total_.end(), [](double e) { return std::isnan(e); });
+      in_place_ = missing_ == 0;
       if (in_place_) {
         return;
       }
@@ -99,7 +99,8 @@ class BlockSum {
         panels_.add_product(piece.values, piece.stride, p, sum_.data() + i * width_, width_);
       } else {
         const Block<const T> z{piece.values, piece.lines, p, piece.stride};
-        add_cross_product(g, z, false, sum_.data() + i, width_);
+        const bool cached = reading != Reading::kInPlace;
+        add_cross_product(g, z, cached, false, sum_.data() + i, width_);
       }
     });
     add_part();
@@ -107,8 +108,11 @@ class BlockSum {
 
   // Moves the sum over some tiles to the total.
   void add_part() {
+    missing_ = 0;
     for (std::size_t e = 0; e < sum_.size(); ++e) {
-      total_[e] += static_cast<double>(sum_[e]);
+      const double total = total_[e] + static_cast<double>(sum_[e]);
+      missing_ += total != total ? 1 : 0;
+      total_[e] = total;
     }
     std::fill(sum_.begin(), sum_.end(), T(0));
   }
@@ -121,6 +125,7 @@ class BlockSum {
   Size width_ = 0;
   Buffer<T> sum_;
   std::vector<double> total_;
+  std::uint64_t missing_ = 0;  // numbers of the total that are none (counted in registers)
   std::vector<double> row_;
 };
 

@@ -125,7 +125,7 @@ void cross(const Rows<const T>& F, const Rows<const T>& G, const Span<const T>& 
             }
             right = as_const(corner(weighted, g.rows, g.columns));
           }
-          add_cross_product(split ? g : rows_of(F, rows), right, symmetric, work.part.data(),
+          add_cross_product(split ? g : rows_of(F, rows), right, false, symmetric, work.part.data(),
                             static_cast<Size>(work.part.cols()));
           partial += work.part.leftCols(G.columns).template cast<double>();
         }

@@ -180,23 +180,24 @@ void Panels<T>::add_product(const T* a, Size a_stride, Size p, T* out, Size stri
 }
 
 template <class T>
-void add_cross_product(const Block<const T>& f, const Block<const T>& g, bool upper, T* out,
-                       Size stride) {
+void add_cross_product(const Block<const T>& f, const Block<const T>& g, bool cached, bool upper,
+                       T* out, Size stride) {
   constexpr Size lanes = kRegisterLanes<T>;
   constexpr int height = kRowsAtOnce[1];
   constexpr Size most = 64;
-  constexpr Size cached = 16384 / static_cast<Size>(sizeof(T));  // half of the L1 cache
   T rest[most * lanes];  // the last columns of g, which fill no register
-  const Size step = std::clamp<Size>(cached / std::max<Size>(g.columns, 1), 8, most);
+  // Rows at a time: what comes from memory should stay in half of the L1 cache.
+  constexpr Size half = 16384 / static_cast<Size>(sizeof(T));
+  const Size step = cached ? most : std::clamp<Size>(half / std::max<Size>(g.columns, 1), 8, most);
   const Size groups = (f.columns + height - 1) / height;
   const Size whole = g.columns / lanes * lanes;
   for (Size begin = 0; begin < g.rows; begin += step) {
     const Size length = std::min(step, g.rows - begin);
-    const Size ahead = std::min(length, g.rows - begin - length);
+    const Size ahead = cached ? 0 : std::min(length, g.rows - begin - length);
     for (Size j = 0; j < g.columns;) {
       const Size width = j + 2 * lanes <= whole ? 2 * lanes : lanes;
       const T* from = g.row(begin) + j;
-      for (Size i = 0; i < ahead; ++i) {  // by rows that are far apart: no processor foresees that
+      for (Size i = 0; i < ahead; ++i) {  // no processor foresees rows that are far apart
         prefetch(from + (length + i) * g.stride);
         prefetch(from + (length + i) * g.stride + width - 1);
       }
@@ -221,9 +222,10 @@ void add_cross_product(const Block<const T>& f, const Block<const T>& g, bool up
   }
 }
 
-#define SSNMF_INSTANTIATE(T) \
-  template class Panels<T>;  \
-  template void add_cross_product<T>(const Block<const T>&, const Block<const T>&, bool, T*, Size);
+#define SSNMF_INSTANTIATE(T)                                                                       \
+  template class Panels<T>;                                                                        \
+  template void add_cross_product<T>(const Block<const T>&, const Block<const T>&, bool, bool, T*, \
+                                     Size);
 SSNMF_INSTANTIATE(float)
 SSNMF_INSTANTIATE(double)
 #undef SSNMF_INSTANTIATE

@@ -76,10 +76,10 @@ class Panels {
   Size registers_ = 0;
 };
 
-// out += f^T g; with `upper`, at least on and above the diagonal.  Rows of out have room for whole
-// registers.  The order of the sums does not depend on the other columns of f and g.
+// out += f^T g; with `upper`, at least on and above the diagonal; `cached`: whether g is in a
+// cache. Rows of out have room for whole registers.  Sums are taken in the order of the rows.
 template <class T>
-void add_cross_product(const Block<const T>& f, const Block<const T>& g, bool upper, T* out,
-                       Size stride);
+void add_cross_product(const Block<const T>& f, const Block<const T>& g, bool cached, bool upper,
+                       T* out, Size stride);
 
 }  // namespace ssnmf

@@ -64,9 +64,10 @@ def checks_of(call, *arguments, **options):
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("loss", ["frobenius", "kullback-leibler", 1.5])
 def test_five_calls_from_factorize_to_a_pass(passes, form, loss):
+    """Those of A: the first of them is before the iterations, for the first objective as well."""
     options = {"loss": loss, "init": "random", "random_state": 0, "max_iter": 3}
     sf.factorize(FORMS[form](), n_components=3, solver="mm", **options)
-    stack = next(stack for stack in passes if "iterate" in stack)
+    stack = next(s for s in passes if "iterate" in s and "update_rows" not in s)
     assert stack == ["factorize", "fit", "run", "iterate", "majorizer", "power"]
 
 

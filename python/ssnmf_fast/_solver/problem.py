@@ -202,6 +202,7 @@ class Problem:
     def pulls(self, name: str, last: LastRows | None = None) -> tuple[Array, Array, float]:
         """Return the pull of all losses and penalties at a factor, up and down, and its unit."""
         F = self.factors[name]
+        last = last and replace(last, ready={})  # which may have no N
         return self.majorizer(name, "multiply", last).pulls(F, self._bounds(name))
 
     def _bounds(self, name: str) -> list[Bound]:
