@@ -22,6 +22,7 @@ from .._data.entries import DenseEntries, Entries, SparseEntries, StreamedEntrie
 from .._data.tensor_entries import DenseTensorEntries, SparseTensorEntries
 from .._data.tensors import SparseTensor
 from .._data.weight_forms import Listed, MissingEntries, MoreEntries, Separable, WeightForm
+from .losses import FROBENIUS
 from .terms import Loss, Term
 
 _LEAST_COVERED = 0.05  # of the largest weights of rows: the mean of all weights
@@ -144,7 +145,7 @@ def weighted(
         form = Listed(entries_of(w, threads, tensor), _largest_rows(w, threads) if dense else None)
     assert form is not None
     data = (raw, w) if loss.entrywise(raw.sparse, listed or dense, w is not None) else None
-    known = loss.quadratic and w is None
+    known = loss is FROBENIUS and w is None
     constant = raw.moments.squares if known else loss.constant(raw.values, w)
     lengths = _lengths(entries.moments, Z.shape)
     return Term(loss, entries, form, Z.shape, constant, listed or dense, data, lengths)
