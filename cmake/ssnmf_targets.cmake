@@ -12,6 +12,7 @@ set(SSNMF_KERNEL_SOURCES
     ${PROJECT_SOURCE_DIR}/cpp/kernels/scatter_pass.cpp
     ${PROJECT_SOURCE_DIR}/cpp/kernels/sparse_loss.cpp
     ${PROJECT_SOURCE_DIR}/cpp/kernels/dense_pass.cpp
+    ${PROJECT_SOURCE_DIR}/cpp/kernels/moments.cpp
     ${PROJECT_SOURCE_DIR}/cpp/kernels/factor_ops.cpp
     ${PROJECT_SOURCE_DIR}/cpp/kernels/imbalance.cpp
     ${PROJECT_SOURCE_DIR}/cpp/kernels/update.cpp

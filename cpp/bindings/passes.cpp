@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "../kernels/moments.hpp"
 #include "arrays.hpp"
 #include "operation_argument.hpp"
 #include "registry.hpp"
@@ -164,6 +165,18 @@ double run_dense_loss(EntryLoss loss, py::handle Z, py::handle F, py::handle G, 
   });
 }
 
+py::tuple bind_moments(py::handle Z, Threads n_threads) {
+  Moments found;
+  visit_float(Z, "Z", [&](auto type) {
+    using T = decltype(type);
+    const auto z = const_dense<T>(Z, "Z");
+    const KernelCall call;
+    found = dense_moments<T>(z, n_threads);
+  });
+  return py::make_tuple(found.least, found.largest, found.missing, found.nonzero, found.sum,
+                        found.squares);
+}
+
 // A loss whose entries have no weights of their own.
 void define_loss(py::module_& module, const std::string& name, EntryLoss loss, const char* doc) {
   module.def(("sparse_" + name).c_str(),
@@ -202,6 +215,8 @@ void define_passes(py::module_& module) {
   module.def("dense_residual_pass", &bind_dense_residual, py::arg("Z"), py::arg("F"), py::arg("G"),
              py::arg("out"), py::arg("scale"), py::arg("accumulate"), py::arg("n_threads"),
              "(Z - F G^T) G over the entries of Z that are not NaN.");
+  module.def("dense_moments", &bind_moments, py::arg("Z"), py::arg("n_threads"),
+             "Least and largest entry, numbers of NaN and of nonzero entries, sum and squares.");
 }
 
 // The losses whose entries may have weights, or a parameter.

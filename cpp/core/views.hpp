@@ -76,9 +76,10 @@ struct Target {
     T& place = out.row(row)[column];
     place = accumulate ? place + scale * value : scale * value;
   }
-  void store_row(Size row, const T* values) const {
+  template <class V>
+  void store_row(Size row, const V* values) const {
     for (Size k = 0; k < out.columns; ++k) {
-      store(row, k, values[k]);
+      store(row, k, static_cast<T>(values[k]));
     }
   }
 };

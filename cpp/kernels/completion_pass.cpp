@@ -100,8 +100,7 @@ void add_mapped_product(const Rows<const T>& F, const Rows<const T>& G, const Ro
       // (What follows in the last register is of an earlier tile, or zero; the buffer has room.)
       shrink.apply_aligned(work.tile.data(), Shrink<T>::whole_registers(height * filled));
       work.panels.copy(H.row(columns.begin), H.columns, width, H.columns);
-      work.panels.add_product(Order::kRows, work.tile.data(), filled, height, work.sum.data(),
-                              stride);
+      work.panels.add_product(work.tile.data(), filled, height, work.sum.data(), stride);
     }
     for (Size i = 0; i < height; ++i) {
       for (Size k = 0; k < out.columns; ++k) {

@@ -1,6 +1,7 @@
 #include <Eigen/Core>
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <functional>
 #include <type_traits>
 #include <vector>
@@ -33,20 +34,22 @@ struct DensePass {
 // The result of a block: rows of sums over its columns.
 template <class T, Order order>
 class BlockSum {
+  static constexpr bool kByRows = order == Order::kRows;
+
  public:
   explicit BlockSum(const DensePass<T>& pass)
       : pass_(pass),
         tiles_(pass.Z, pass.F, pass.G, pass.rank),
-        in_place_(order == Order::kRows && pass.Z.column_stride == 1 &&
-                  pass.coefficients == nullptr && pass.reading == Reading::kZeros) {}
+        in_place_((kByRows ? pass.Z.column_stride : pass.Z.row_stride) == 1 &&
+                  pass.coefficients == nullptr && pass.reading == Reading::kZeros),
+        row_(static_cast<std::size_t>(pass.G.columns), 0.0) {}
 
   // Entries are read where they lie; if a sum is no number, some may be missing, and all are read
   // again.  Both ways give the same bits.
   void run(Range rows, Range columns) {
     if (in_place_) {
       add(rows, columns, Reading::kInPlace);
-      in_place_ =
-          std::none_of(total_.begin(), total_.end(), [](double e) { return std::isnan(e); });
+      in_place_ = missing_ == 0;
       if (in_place_) {
         return;
       }
@@ -54,48 +57,62 @@ class BlockSum {
     add(rows, columns, pass_.reading);
   }
 
-  // Calls store(row of the block, column, value) for the whole rows.
+  // Calls store(row, values) for the whole rows.
   template <class Store>
-  void each(Range rows, const Store& store) const {
-    const Size width = Panels<T>::whole_registers(pass_.rank);
-    for (Size i = 0; i < size_of(rows); ++i) {
-      const double* row = total_.data() + i * width;
-      for (Size k = 0; k < pass_.G.columns; ++k) {
-        store(rows.begin + i, k, k < pass_.rank ? row[k] : 0.0);
+  void each(Range rows, const Store& store) {
+    for (Size i = rows.begin; i < rows.end; ++i) {
+      const double* total = total_.data() + (i - rows.begin) * (kByRows ? width_ : 1);
+      for (Size k = 0; k < pass_.rank; ++k) {
+        row_[static_cast<std::size_t>(k)] = total[kByRows ? k : k * width_];
       }
+      store(i, row_.data());
     }
   }
 
  private:
   // The sums over the columns.
   void add(Range rows, Range columns, Reading reading) {
-    const Size width = Panels<T>::whole_registers(pass_.rank);
-    const auto places = static_cast<std::size_t>(size_of(rows) * width);
+    width_ = Panels<T>::whole_registers(kByRows ? pass_.rank : size_of(rows));
+    const auto places = static_cast<std::size_t>((kByRows ? size_of(rows) : pass_.rank) * width_);
     sum_.assign(places, T(0));
     total_.assign(places, 0.0);
     Size summed = 0;
+    Block<const T> g{};
     const auto begin = [&](Range tile) {
       if (summed >= kColumnsPerSum) {
         add_part();
         summed = 0;
       }
       summed += size_of(tile);
-      panels_.copy(pass_.G.row(tile.begin), pass_.G.columns, size_of(tile), pass_.rank);
+      g = {pass_.G.row(tile.begin), size_of(tile), pass_.rank, pass_.G.columns};
+      if (kByRows) {
+        panels_.copy(g.data, g.stride, g.rows, g.columns);
+      }
     };
     tiles_.visit(rows, columns, reading, begin, [&](const Piece<T>& piece) {
       if (pass_.coefficients != nullptr) {
         pass_.coefficients(piece.values, piece.models, piece.size(), tiles_.values());
       }
-      panels_.add_product(order, piece.values, piece.stride, size_of(piece.rows),
-                          sum_.data() + (piece.rows.begin - rows.begin) * width, width);
+      const Size i = piece.rows.begin - rows.begin;
+      const Size p = size_of(piece.rows);
+      if (kByRows) {
+        panels_.add_product(piece.values, piece.stride, p, sum_.data() + i * width_, width_);
+      } else {
+        const Block<const T> z{piece.values, piece.lines, p, piece.stride};
+        const bool cached = reading != Reading::kInPlace;
+        add_cross_product(g, z, cached, false, sum_.data() + i, width_);
+      }
     });
     add_part();
   }
 
   // Moves the sum over some tiles to the total.
   void add_part() {
+    missing_ = 0;
     for (std::size_t e = 0; e < sum_.size(); ++e) {
-      total_[e] += static_cast<double>(sum_[e]);
+      const double total = total_[e] + static_cast<double>(sum_[e]);
+      missing_ += total != total ? 1 : 0;
+      total_[e] = total;
     }
     std::fill(sum_.begin(), sum_.end(), T(0));
   }
@@ -104,15 +121,19 @@ class BlockSum {
   DenseTiles<T, order> tiles_;
   bool in_place_;
   Panels<T> panels_;
+  // Sums by rows of Z; or, where its columns are contiguous, by components, of `width_` rows.
+  Size width_ = 0;
   Buffer<T> sum_;
   std::vector<double> total_;
+  std::uint64_t missing_ = 0;  // numbers of the total that are none (counted in registers)
+  std::vector<double> row_;
 };
 
 template <Order order, class T>
 void run(const DensePass<T>& pass, const Target<T>& to, int team) {
   const Size p = pass.Z.rows;
   const Size R = pass.G.columns;
-  const TileSizes sizes = tile_sizes<order>(p, pass.coefficients != nullptr);
+  const TileSizes sizes = tile_sizes<T, order>(pass.coefficients != nullptr);
   const MatrixBlocks blocks(sizes, p, pass.Z.columns, most_partials(p * R));
   const bool whole = blocks.stretches() == 1;
   std::vector<double> parts(static_cast<std::size_t>(whole ? 0 : blocks.stretches() * p * R));
@@ -121,11 +142,11 @@ void run(const DensePass<T>& pass, const Target<T>& to, int team) {
     const Range rows = blocks.rows(block);
     sum.run(rows, blocks.columns(block));
     double* part = parts.data() + blocks.stretch(block) * p * R;
-    sum.each(rows, [&](Size i, Size k, double value) {
+    sum.each(rows, [&](Size i, const double* values) {
       if (whole) {
-        to.store(i, k, static_cast<T>(value));
+        to.store_row(i, values);
       } else {
-        part[i * R + k] = value;
+        std::copy_n(values, R, part + i * R);
       }
     });
   });
@@ -136,13 +157,12 @@ void run(const DensePass<T>& pass, const Target<T>& to, int team) {
   const int few = useful_threads(blocks.stretches() * p * R, team);
   parallel_for(rows.count(), few, [&](Size block) {
     for (Size i = rows[block].begin; i < rows[block].end; ++i) {
-      for (Size k = 0; k < R; ++k) {
-        double value = 0.0;
-        for (Size stretch = 0; stretch < blocks.stretches(); ++stretch) {
-          value += parts[static_cast<std::size_t>((stretch * p + i) * R + k)];
-        }
-        to.store(i, k, static_cast<T>(value));
+      double* sum = parts.data() + i * R;
+      for (Size stretch = 1; stretch < blocks.stretches(); ++stretch) {
+        const double* part = sum + stretch * p * R;
+        std::transform(sum, sum + R, part, sum, std::plus<>());
       }
+      to.store_row(i, sum);
     }
   });
 }
@@ -179,7 +199,7 @@ double dense_loss(EntryLoss loss, const Dense<T>& Z, const Rows<const T>& F, con
   const int team = useful_threads(Z.rows * Z.columns * G.columns, threads);
   return visit_order(Z, [&](auto order) {
     using Tiles = DenseTiles<T, decltype(order)::value>;
-    const TileSizes sizes = tile_sizes<decltype(order)::value>(Z.rows, true);
+    const TileSizes sizes = tile_sizes<T, decltype(order)::value>(true);
     const MatrixBlocks blocks(sizes, Z.rows, Z.columns, Z.columns);
     const auto workspace = [&] { return Tiles(Z, F, G, rank); };
     return ordered_sum(blocks.count(), team, workspace, [&](Tiles& tiles, Size block) {

@@ -94,7 +94,6 @@ void cross(const Rows<const T>& F, const Rows<const T>& G, const Span<const T>& 
   const bool symmetric = F.data == G.data && F.columns == G.columns;
   struct Workspace {
     Matrix<T> weighted;
-    Panels<T> panels;
     Matrix<T> part;
     SplitRows<T> rows;
   };
@@ -128,10 +127,8 @@ void cross(const Rows<const T>& F, const Rows<const T>& G, const Span<const T>& 
             }
             right = as_const(corner(weighted, g.rows, g.columns));
           }
-          const Block<const T> f = split ? g : rows_of(F, rows);
-          work.panels.copy(right.data, right.stride, right.rows, right.columns);
-          work.panels.add_product(Order::kColumns, f.data, f.stride, f.columns, work.part.data(),
-                                  work.part.cols(), symmetric);
+          add_cross_product(split ? g : rows_of(F, rows), right, false, symmetric, work.part.data(),
+                            static_cast<Size>(work.part.cols()));
           partial += work.part.leftCols(G.columns).template cast<double>();
         }
       });

@@ -45,6 +45,8 @@ struct Block {
   Size rows;
   Size columns;
   Size stride;  // from row to row
+
+  T* row(Size i) const { return data + i * stride; }
 };
 
 template <class T>

@@ -35,8 +35,8 @@ SSNMF_INLINE void for_numbers(const Body& body) {
 
 // out += a b for `Height` rows of a and a panel of `Width` registers; or, `fresh`, out = a b.
 template <class T, int Width, int Height, Order order, bool fresh>
-SSNMF_FLATTEN SSNMF_APART void panel_rows(const T* a, Size a_stride, const T* panel, Size length,
-                                          T* out, Size stride) {
+SSNMF_FLATTEN SSNMF_APART void panel_rows(const T* a, Size a_stride, const T* panel,
+                                          Size panel_stride, Size length, T* out, Size stride) {
   using namespace simd;
   constexpr int lanes = kRegisterLanes<T>;
   Packet<T> sums[Height * Width];
@@ -55,36 +55,48 @@ SSNMF_FLATTEN SSNMF_APART void panel_rows(const T* a, Size a_stride, const T* pa
       });
     });
     a += order == Order::kRows ? 1 : a_stride;
-    panel += Width * lanes;
+    panel += panel_stride;
   }
   for_numbers<Height * Width>(
       [&](auto s) { pstoreu(out + s / Width * stride + s % Width * lanes, sums[s]); });
 }
 
 // The same for any number of rows; those that are left over come one by one.
-template <class T, int Width, Order order, bool fresh>
+template <class T, int Width, bool fresh>
 void panel_columns(const T* a, Size a_stride, const T* panel, Size length, T* out, Size stride,
                    Size rows) {
   constexpr int height = kRowsAtOnce[Width - 1];
-  const Size step = order == Order::kRows ? a_stride : 1;
+  constexpr Size panel_stride = Width * kRegisterLanes<T>;
   Size i = 0;
   for (; i + height <= rows; i += height) {
-    panel_rows<T, Width, height, order, fresh>(a + i * step, a_stride, panel, length,
-                                               out + i * stride, stride);
+    panel_rows<T, Width, height, Order::kRows, fresh>(
+        a + i * a_stride, a_stride, panel, panel_stride, length, out + i * stride, stride);
   }
   for (; i < rows; ++i) {
-    panel_rows<T, Width, 1, order, fresh>(a + i * step, a_stride, panel, length, out + i * stride,
-                                          stride);
+    panel_rows<T, Width, 1, Order::kRows, fresh>(a + i * a_stride, a_stride, panel, panel_stride,
+                                                 length, out + i * stride, stride);
   }
 }
 
-template <int Width, Order order, bool fresh, class T>
+template <int Width, bool fresh, class T>
 void of_width(Size registers, const T* a, Size a_stride, const T* panel, Size length, T* out,
               Size stride, Size rows) {
   if (registers == Width) {
-    panel_columns<T, Width, order, fresh>(a, a_stride, panel, length, out, stride, rows);
+    panel_columns<T, Width, fresh>(a, a_stride, panel, length, out, stride, rows);
   } else if constexpr (Width > 1) {
-    of_width<Width - 1, order, fresh>(registers, a, a_stride, panel, length, out, stride, rows);
+    of_width<Width - 1, fresh>(registers, a, a_stride, panel, length, out, stride, rows);
+  }
+}
+
+// out += f^T g for `height` columns of f and `Width` registers of columns of g.
+template <int Width, int Height, class T>
+void cross_tile(Size height, const T* f, Size f_stride, const T* g, Size g_stride, Size length,
+                T* out, Size stride) {
+  if (height == Height) {
+    panel_rows<T, Width, Height, Order::kColumns, false>(f, f_stride, g, g_stride, length, out,
+                                                         stride);
+  } else if constexpr (Height > 1) {
+    cross_tile<Width, Height - 1>(height, f, f_stride, g, g_stride, length, out, stride);
   }
 }
 
@@ -154,25 +166,68 @@ SSNMF_FLATTEN void Panels<T>::copy_transposed(const T* from, Size stride, Size r
 template <class T>
 void Panels<T>::product(const T* a, Size a_stride, Size p, T* out, Size stride) const {
   for_each_panel([&](Size first, Size registers, Size begin) {
-    of_width<kWidestPanel, Order::kRows, true>(registers, a, a_stride, data_.data() + begin, rows_,
-                                               out + first, stride, p);
+    of_width<kWidestPanel, true>(registers, a, a_stride, data_.data() + begin, rows_, out + first,
+                                 stride, p);
   });
 }
 
 template <class T>
-void Panels<T>::add_product(Order order, const T* a, Size a_stride, Size p, T* out, Size stride,
-                            bool upper) const {
+void Panels<T>::add_product(const T* a, Size a_stride, Size p, T* out, Size stride) const {
   for_each_panel([&](Size first, Size registers, Size begin) {
-    const auto add = order == Order::kRows ? of_width<kWidestPanel, Order::kRows, false, T>
-                                           : of_width<kWidestPanel, Order::kColumns, false, T>;
-    const Size height = kRowsAtOnce[registers - 1];
-    const Size end = (first + registers * kLanes + height - 1) / height * height;
-    add(registers, a, a_stride, data_.data() + begin, rows_, out + first, stride,
-        upper ? std::min(p, end) : p);
+    of_width<kWidestPanel, false>(registers, a, a_stride, data_.data() + begin, rows_, out + first,
+                                  stride, p);
   });
 }
 
-template class Panels<float>;
-template class Panels<double>;
+template <class T>
+void add_cross_product(const Block<const T>& f, const Block<const T>& g, bool cached, bool upper,
+                       T* out, Size stride) {
+  constexpr Size lanes = kRegisterLanes<T>;
+  constexpr int height = kRowsAtOnce[1];
+  constexpr Size most = 64;
+  T rest[most * lanes];  // the last columns of g, which fill no register
+  // Rows at a time: what comes from memory should stay in half of the L1 cache.
+  constexpr Size half = 16384 / static_cast<Size>(sizeof(T));
+  const Size step = cached ? most : std::clamp<Size>(half / std::max<Size>(g.columns, 1), 8, most);
+  const Size groups = (f.columns + height - 1) / height;
+  const Size whole = g.columns / lanes * lanes;
+  for (Size begin = 0; begin < g.rows; begin += step) {
+    const Size length = std::min(step, g.rows - begin);
+    const Size ahead = cached ? 0 : std::min(length, g.rows - begin - length);
+    for (Size j = 0; j < g.columns;) {
+      const Size width = j + 2 * lanes <= whole ? 2 * lanes : lanes;
+      const T* from = g.row(begin) + j;
+      for (Size i = 0; i < ahead; ++i) {  // no processor foresees rows that are far apart
+        prefetch(from + (length + i) * g.stride);
+        prefetch(from + (length + i) * g.stride + width - 1);
+      }
+      if (j == whole) {
+        for (Size i = 0; i < length; ++i) {
+          std::fill_n(std::copy_n(from + i * g.stride, g.columns - j, rest + i * lanes),
+                      lanes - (g.columns - j), T(0));
+        }
+      }
+      for (Size group = 0; group < groups; ++group) {
+        const Size k = group * f.columns / groups;
+        const Size count = (group + 1) * f.columns / groups - k;
+        if (upper && k >= j + width) {
+          break;
+        }
+        const auto add = width == lanes ? cross_tile<1, height, T> : cross_tile<2, height, T>;
+        add(count, f.row(begin) + k, f.stride, j == whole ? rest : from,
+            j == whole ? lanes : g.stride, length, out + k * stride + j, stride);
+      }
+      j += width;
+    }
+  }
+}
+
+#define SSNMF_INSTANTIATE(T)                                                                       \
+  template class Panels<T>;                                                                        \
+  template void add_cross_product<T>(const Block<const T>&, const Block<const T>&, bool, bool, T*, \
+                                     Size);
+SSNMF_INSTANTIATE(float)
+SSNMF_INSTANTIATE(double)
+#undef SSNMF_INSTANTIATE
 
 }  // namespace ssnmf

@@ -61,9 +61,8 @@ class Panels {
   // out (p x n) = a times this matrix, of n = width() columns; a by rows.
   void product(const T* a, Size a_stride, Size p, T* out, Size stride) const;
 
-  // out += a times this matrix; with `upper`, at least on and above the diagonal.
-  void add_product(Order order, const T* a, Size a_stride, Size p, T* out, Size stride,
-                   bool upper = false) const;
+  // out += a times this matrix.
+  void add_product(const T* a, Size a_stride, Size p, T* out, Size stride) const;
 
  private:
   void resize(Size rows, Size columns);
@@ -76,5 +75,11 @@ class Panels {
   Size rows_ = 0;
   Size registers_ = 0;
 };
+
+// out += f^T g; with `upper`, at least on and above the diagonal; `cached`: whether g is in a
+// cache. Rows of out have room for whole registers.  Sums are taken in the order of the rows.
+template <class T>
+void add_cross_product(const Block<const T>& f, const Block<const T>& g, bool cached, bool upper,
+                       T* out, Size stride);
 
 }  // namespace ssnmf

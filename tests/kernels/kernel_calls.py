@@ -118,6 +118,7 @@ def calls() -> dict[str, tuple[tuple[str, ...], dict[str, Any]]]:
         ),
         "sparse_fingerprint": _call("", **_csr(), first_row=0),
         "dense_fingerprint": _call("", **dense, first_row=0),
+        "dense_moments": _call("", **dense),
         "transpose": _call(names, **_csr(), out_indptr=np.zeros(5, np.int64), **transposed),
         "transpose_panels": _call(
             names, **_csr(), panel_rows=2, out_indptr=np.zeros(9, np.int64), **transposed

@@ -245,6 +245,30 @@ def test_few_rows_of_a_long_matrix(kernels, reference, problem, dtype, layout):
             assert len(found) == 1
 
 
+@each("layout", ["C", "F", "gaps"])
+@each("dtype", DTYPES)
+def test_dense_moments(kernels, reference, dtype, layout):
+    """Of all sorts of numbers; infinity and numbers below the normal range are numbers as well."""
+    rng = np.random.default_rng(0)
+    for shape in [(0, 3), (1, 1), (1, 16), (5, 7), (40, 4100), (700, 301)]:
+        Z = rng.normal(size=shape).astype(dtype) * (rng.random(shape) < 0.8)
+        holes = np.where(rng.random(shape) < 0.1, np.nan, Z)
+        few = Z.copy()
+        few.flat[-1:] = np.nan
+        tiny = np.abs(Z)
+        tiny.flat[-1:] = -np.finfo(dtype).smallest_subnormal
+        huge = np.where(Z > 1, np.inf, Z)
+        for numbers in (Z, holes, few, tiny, huge, np.full(shape, np.nan)):
+            array = laid_out(numbers.astype(dtype), layout)
+            with np.errstate(invalid="ignore", over="ignore"):
+                expected = reference.dense_moments(array, 1)
+            found = {kernels.dense_moments(array, n_threads) for n_threads in (1, 2, 8)}
+            assert len(found) == 1
+            (ours,) = found
+            assert ours[:4] == expected[:4]
+            np.testing.assert_allclose(ours[4:], expected[4:], rtol=1e-12, atol=1e-11)
+
+
 @each("rank", [1, 13, 100])
 @each("dtype", DTYPES)
 @each("rows", [1, 5, 1025, 3000])

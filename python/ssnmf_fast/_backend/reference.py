@@ -477,6 +477,14 @@ def dense_fingerprint(Z: Array, first_row: int, n_threads: int) -> tuple[int, in
     return fingerprint_of(first_row + rows.ravel(), columns.ravel(), Z.ravel())
 
 
+def dense_moments(Z: Array, n_threads: int) -> tuple[float, float, int, int, float, float]:
+    """Return the least and largest entry, how many are NaN and how many not 0, sum and squares."""
+    known = Z[~np.isnan(Z)].astype(np.float64)
+    least, largest = known.min(initial=np.inf), known.max(initial=-np.inf)
+    counts = Z.size - known.size, int(np.count_nonzero(Z))
+    return float(least), float(largest), *counts, float(known.sum()), float(known @ known)
+
+
 def transpose(
     indptr: Array,
     indices: Array,

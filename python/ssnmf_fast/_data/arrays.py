@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from contextlib import suppress
 from itertools import chain
-from typing import Any, NoReturn, TypeAlias
+from math import prod
+from typing import Any, NamedTuple, NoReturn, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -37,6 +38,28 @@ class OnDisk:
 
 
 DataLike: TypeAlias = MatrixLike | OnDisk
+
+
+class Moments(NamedTuple):
+    """What one pass finds out about numbers; only `missing` and `nonzero` count NaN."""
+
+    least: float
+    largest: float
+    missing: int
+    nonzero: int
+    total: float
+    squares: float
+
+
+def plain_matrix(values: Array) -> Array:
+    """Return numbers by their first mode, as the kernels take them."""
+    matrix = values.reshape(len(values), prod(values.shape[1:]))
+    odd = not matrix.flags.aligned or any(step % matrix.itemsize for step in matrix.strides)
+    return matrix.copy() if odd else matrix
+
+
+def moments_of(values: Array, threads: int = 1) -> Moments:
+    return Moments(*kernels.dense_moments(plain_matrix(values), threads))
 
 
 def on_disk_error(user: str, name: str = "X") -> TypeError:

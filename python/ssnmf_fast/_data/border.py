@@ -227,7 +227,7 @@ def check_matrix(
         matrix = arrays.to_native(matrix, target if dtype is None else dtype)
         if any(stride % matrix.itemsize for stride in matrix.strides):
             matrix = np.ascontiguousarray(matrix)
-    check_entries(matrix, name, allow_nan=allow_nan, **rest)
+    check_entries(matrix, name, allow_nan=allow_nan, n_threads=n_threads, **rest)
     return matrix
 
 
@@ -251,23 +251,21 @@ def check_entries(
     limited: bool = True,
     ordinary: bool = False,
     remedy: str = SHIFT,
+    n_threads: int = 1,
 ) -> None:
     """Refuse bad entries, and huge entries if `limited`; data to fit must be `ordinary`."""
     values: Array = matrix.data if sp.issparse(matrix) else getattr(matrix, "values", matrix)
     if not values.size:
         return
-    low, high = np.min(values), np.max(values)
-    if np.isnan(low):
-        if not allow_nan:
-            raise ValueError(
-                f"{name} contains NaN at {_position(matrix, np.isnan)}; it means missing only in "
-                "dense X or y of a model (sparse: weights.observed or .missing). Fill it here."
-            )
-        with np.errstate(invalid="ignore"):
-            low, high = np.fmin.reduce(values, axis=None), np.fmax.reduce(values, axis=None)
-        if np.isnan(low):
-            return
-    if not np.isfinite(low) or not np.isfinite(high):
+    low, high, missing, *_ = arrays.moments_of(values, n_threads)
+    if missing and not allow_nan:
+        raise ValueError(
+            f"{name} contains NaN at {_position(matrix, np.isnan)}; it means missing only in "
+            "dense X or y of a model (sparse: weights.observed or .missing). Fill it here."
+        )
+    if missing == values.size:
+        return
+    if not isfinite(low) or not isfinite(high):
         how = "Replace it by a finite number, or by NaN in a dense array if it is missing."
         raise ValueError(f"{name} contains infinity at {_position(matrix, np.isinf)}. {how}")
     if low < 0 and not allow_negative:

@@ -18,7 +18,7 @@ import scipy.sparse as sp
 
 from .._backend.dispatch import kernels
 from .._common.arrays import Array
-from .arrays import column_ranges, entry_rows, kernel_parts, transpose
+from .arrays import Moments, column_ranges, entry_rows, kernel_parts, moments_of, transpose
 from .csr_file import CsrFile
 from .tensors import Rows
 
@@ -101,11 +101,14 @@ class Entries(ABC):
         """The entries in the order of their weights."""
         raise NotImplementedError
 
+    @cached_property
+    def moments(self) -> Moments:
+        return moments_of(self.values, self.threads)
+
     def total(self) -> float:
         """Sum of all entries."""
-        if self.mask:
-            return float(np.count_nonzero(~np.isnan(self.values)))
-        return float(np.nansum(self.values, dtype=np.float64))
+        found = self.moments
+        return float(self.values.size - found.missing) if self.mask else found.total
 
     def csr_rows(self, rows: slice) -> Csr:
         """Some rows as indptr, indices and values."""

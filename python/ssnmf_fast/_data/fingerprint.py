@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from hashlib import sha256
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ import scipy.sparse as sp
 from .._backend.dispatch import kernels
 from .._backend.mixed_bits import fingerprint_of
 from .._common.arrays import Matrix
-from .arrays import kernel_parts
+from .arrays import kernel_parts, plain_matrix
 from .border import check_matrix
 from .csr_file import CsrFile
 from .tensors import SparseTensor
@@ -38,9 +37,7 @@ def data_fingerprint(Z: Matrix, threads: int = 1) -> str:
     elif sp.issparse(Z):
         sums = kernels.sparse_fingerprint(*kernel_parts(Z), 0, threads)
     else:
-        matrix = Z.reshape(len(Z), prod(Z.shape[1:]))
-        odd = not matrix.flags.aligned or any(step % Z.itemsize for step in matrix.strides)
-        sums = kernels.dense_fingerprint(matrix.copy() if odd else matrix, 0, threads)
+        sums = kernels.dense_fingerprint(plain_matrix(Z), 0, threads)
     return "{}:{:016x}{:016x}".format("x".join(map(str, Z.shape)), *sums)
 
 

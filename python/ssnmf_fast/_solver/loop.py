@@ -181,11 +181,12 @@ class Steps(ABC):
 
     def advance(self, iterations: range) -> None:
         """Make the iterations until the next check."""
-        if self.compiled:
-            self.leap(len(iterations))
-            return
-        for iteration in iterations:
+        begun = self.last is not None and len(self.last.ready) > 0  # with the first update
+        alone = iterations[: int(begun)] if self.compiled else iterations
+        for iteration in alone:
             self.iterate(iteration)
+        if count := len(iterations) - len(alone):
+            self.leap(count)
 
     def settle(self) -> None:  # noqa: B027 -- most models have nothing to do
         """Bring factors into shape before a check, without a change of the objective."""
@@ -194,8 +195,9 @@ class Steps(ABC):
 class Alternation(Steps):
     """Updates of the factors of a problem in turn, ending with the rows."""
 
-    def __init__(self, problem: Problem, plan: Plan) -> None:
-        self.problem, self._plan, self.compiled = problem, plan, plan.compiled
+    def __init__(self, problem: Problem, plan: Plan, last: LastRows | None = None) -> None:
+        self.problem, self._plan, self.last = problem, plan, last
+        self.compiled = plan.compiled
 
     def leap(self, count: int) -> None:
         self.last, _ = self.problem.iterations(self._plan, count)
@@ -273,7 +275,8 @@ def steps_of(model: Problem | Steps, plan: Plan | None, last: LastRows | None = 
     if not isinstance(model, Problem):
         return model
     assert plan is not None
-    return Extrapolation(model, plan, last) if plan.momentum else Alternation(model, plan)
+    last = last or model.begin(plan)
+    return (Extrapolation if plan.momentum else Alternation)(model, plan, last)
 
 
 @dataclass

@@ -171,6 +171,8 @@ class Problem:
     ) -> Majorizer:
         """Return the majorizer of all or some terms in a factor; valid until the next call."""
         found, F, curved = Majorizer(), self.factors[name], update in CURVED
+        if last is not None and views is None and name in last.ready:
+            return last.ready[name]
         if update == "entries":
             return found
         views = self.views(name) if views is None else views
@@ -214,10 +216,22 @@ class Problem:
     def pulls(self, name: str, last: LastRows | None = None) -> tuple[Array, Array, float]:
         """Return the pull of all losses and penalties at a factor, up and down, and its unit."""
         F = self.factors[name]
+        last = last and replace(last, ready={})  # which may have no N
         return self.majorizer(name, "multiply", last).pulls(F, self._bounds(name))
 
     def _bounds(self, name: str) -> list[Bound]:
         return self.penalties[name].bounds(self.factors[name]) if name in self.penalties else []
+
+    def begin(self, plan: Plan) -> LastRows | None:
+        """Return the majorizer of the first update, whose P gives the objective without a pass."""
+        name, *further = self.others
+        update, here = plan.by_factor[name], len(self.factors[self.rows]) > 0  # not on a cluster
+        plain = here and self._keeps_P and update not in ("entries", "fill-in")
+        if not plain or further or len(self.relations) > 1 or self.penalties:
+            return None
+        found = self.majorizer(name, update).copied()
+        product = float(kernels.inner(self.factors[name], found.P, self.threads))
+        return LastRows(product=product, ready={name: found})
 
     def update_rows(
         self, plan: Plan, momentum: Momentum | None = None, last: LastRows | None = None

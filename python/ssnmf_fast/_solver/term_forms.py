@@ -15,13 +15,14 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from .._common.arrays import Array, Matrix
-from .._data.arrays import drop_entries, entry_rows, sample
+from .._data.arrays import Moments, drop_entries, entry_rows, moments_of, sample
 from .._data.arrays import with_values as csr_with_values
 from .._data.csr_file import CsrFile
 from .._data.entries import DenseEntries, Entries, SparseEntries, StreamedEntries, block_slices
 from .._data.tensor_entries import DenseTensorEntries, SparseTensorEntries
 from .._data.tensors import SparseTensor
 from .._data.weight_forms import Listed, MissingEntries, MoreEntries, Separable, WeightForm
+from .losses import FROBENIUS
 from .terms import Loss, Term
 
 _LEAST_COVERED = 0.05  # of the largest weights of rows: the mean of all weights
@@ -69,32 +70,32 @@ def separable(
     if not isinstance(Z, np.ndarray):
         w = None if plain else whole.at(places_of(Z), Z.dtype)
         return weighted(Z, w, loss, threads, whole)
-    missing = np.isnan(Z)
-    holes = bool(missing.any())
+    raw = entries_of(Z, threads, tensor)
+    holes = raw.moments.missing > 0
+    missing = np.isnan(Z) if holes else np.zeros(0, dtype=bool)
     seen = _seen_rows(missing, whole, Z.dtype) if holes else None
     if tensor:
         if plain:
             mask = DenseTensorEntries(Z, threads, mask=True)
             form = Listed(mask, seen or whole) if holes else whole
-            return weighted(Z, None, loss, threads, form, tensor=True)
+            return weighted(Z, None, loss, threads, form, raw=raw)
         pairs = zip(vectors, Z.shape, strict=True)
         sides = np.ix_(*(np.ones(n, dtype=Z.dtype) if v is None else v for v, n in pairs))
         w = reduce(np.multiply, sides)
         return weighted(Z, w, loss, threads, None if holes else whole, tensor=True)
-    if 2 * np.count_nonzero(missing) > missing.size:
+    if 2 * raw.moments.missing > Z.size:
         form = Listed(DenseEntries(Z, threads, True, *vectors), seen or whole)
     elif holes:
         pattern = sp.csr_array(missing.astype(Z.dtype))
         pattern.data = whole.at(places_of(pattern), pattern.dtype)
         form = MissingEntries(SparseEntries(pattern, threads), whole, seen)
     if plain:
-        return weighted(Z, None, loss, threads, form)
-    raw = DenseEntries(Z, threads)
+        return weighted(Z, None, loss, threads, form, raw=raw)
     data = (raw, whole) if loss.entrywise(False, True, True) else None
     weights = ((rows, whole.present(rows, Z.shape, Z.dtype)) for rows in block_slices(Z.shape))
     constant = sum(loss.constant(Z[rows], w) for rows, w in weights)
     used = [slice(None) if v is None or v.all() else v > 0 for v in vectors]
-    lengths = _lengths(Z[used[0]][:, used[1]], Z.shape)
+    lengths = _lengths(moments_of(Z[used[0]][:, used[1]], threads), Z.shape)
     entries = DenseEntries(Z, threads, False, *vectors)
     return Term(loss, entries, form, Z.shape, constant, True, data, lengths)
 
@@ -128,19 +129,25 @@ def weighted(
     *,
     listed: bool = False,
     tensor: bool = False,
+    raw: Entries | None = None,
 ) -> Term:
-    """Return the term of data with a weight for each value (None: 1); `listed`: others weigh 0."""
+    """Return the term of data with a weight for each value (None: 1); `listed`: others weigh 0.
+
+    `raw` are the entries of Z, if they are there already.
+    """
     dense = isinstance(Z, np.ndarray)
     if dense and w is not None and (absent := np.isnan(Z)).any():
         Z, w = np.where(absent, 0, Z), np.where(absent, 0, w)
-    raw = entries = entries_of(Z, threads, tensor)
+    raw = entries = raw or entries_of(Z, threads, tensor)
     if w is not None:
         entries = entries_of(with_values(Z, w * values_of(Z)), threads, tensor)
     if form is None and w is not None:
         form = Listed(entries_of(w, threads, tensor), _largest_rows(w, threads) if dense else None)
     assert form is not None
     data = (raw, w) if loss.entrywise(raw.sparse, listed or dense, w is not None) else None
-    constant, lengths = loss.constant(raw.values, w), _lengths(entries.values, Z.shape)
+    known = loss is FROBENIUS and w is None
+    constant = raw.moments.squares if known else loss.constant(raw.values, w)
+    lengths = _lengths(entries.moments, Z.shape)
     return Term(loss, entries, form, Z.shape, constant, listed or dense, data, lengths)
 
 
@@ -189,8 +196,8 @@ def increased(Z: Matrix, pattern: sp.csr_array, whole: Separable, loss: Loss, th
     return weighted(Z, sums_of(Z, pattern, whole), loss, threads, form)
 
 
-def _lengths(values: Array, shape: tuple[int, ...]) -> tuple[int, ...]:
-    return tuple(int(np.count_nonzero(values)) // n for n in shape)
+def _lengths(moments: Moments, shape: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(moments.nonzero // n for n in shape)
 
 
 def with_gaps(term: Term, dtype: npt.DTypeLike) -> Term:

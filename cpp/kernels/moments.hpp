@@ -1,0 +1,22 @@
+// What a fit asks of a dense matrix before it begins, found in one pass.
+#pragma once
+
+#include <limits>
+
+#include "../core/views.hpp"
+
+namespace ssnmf {
+
+struct Moments {
+  double least = std::numeric_limits<double>::infinity();
+  double largest = -std::numeric_limits<double>::infinity();
+  Size missing = 0;  // NaN, which only the next number counts too
+  Size nonzero = 0;
+  double sum = 0.0;
+  double squares = 0.0;
+};
+
+template <class T>
+Moments dense_moments(const Dense<T>& Z, int threads);
+
+}  // namespace ssnmf
