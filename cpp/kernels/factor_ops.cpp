@@ -12,24 +12,6 @@
 namespace ssnmf {
 namespace {
 
-constexpr Size kBand = 32;  // columns; narrower bands save less than small products cost
-
-// out += f^T g; of a symmetric product the bands of columns on and above the diagonal.
-template <class T>
-void add_cross(const Block<const T>& f, const Block<const T>& g, bool symmetric, Panels<T>& panels,
-               Matrix<T>& out) {
-  // (Of other widths the last register of a band would go over the end of a row.)
-  const bool bands = symmetric && g.columns % Panels<T>::kLanes == 0;
-  const Size band = bands ? kBand : f.columns;
-  for (Size begin = 0; begin < f.columns; begin += band) {
-    const Size end = std::min(begin + band, f.columns);
-    const Size first = bands ? begin : 0;
-    panels.copy(g.data + first, g.stride, g.rows, g.columns - first);
-    panels.add_product(Order::kColumns, f.data + begin, f.stride, end - begin,
-                       out.data() + begin * out.cols() + first, out.cols());
-  }
-}
-
 // out += weight g^T g on and above the diagonal, for a row g with few components.
 template <class T>
 void add_square(const T* g, const Component* places, int count, T weight, Matrix<T>& out) {
@@ -52,18 +34,20 @@ class SplitRows {
     Component places[kMostFew];
   };
 
-  // Returns whether enough rows, an eighth of a sample, are of the former kind to go by themselves.
+  // Returns whether enough rows, half of a sample, are of the former kind to go by themselves: the
+  // processor cannot guess which, and whole rows of lower ranks take less time than that.
   bool split(const Rows<const T>& F, Range range) {
     few_.clear();
     whole_.clear();
-    const Size most = most_few(F.columns);
+    constexpr Size lowest_rank = 96;
+    const Size most = F.columns < lowest_rank ? 0 : most_few(F.columns);
     if (most == 0) {
       return false;
     }
     constexpr Size step = 8;  // between the rows of a sample
     Size balance = 0;
     for (Size i = range.begin; i < range.end; i += step) {
-      balance += has_few(F.row(i), F.columns, most) ? 7 : -1;
+      balance += has_few(F.row(i), F.columns, most) ? 1 : -1;
     }
     if (balance < 0) {
       return false;
@@ -144,7 +128,10 @@ void cross(const Rows<const T>& F, const Rows<const T>& G, const Span<const T>& 
             }
             right = as_const(corner(weighted, g.rows, g.columns));
           }
-          add_cross(split ? g : rows_of(F, rows), right, symmetric, work.panels, work.part);
+          const Block<const T> f = split ? g : rows_of(F, rows);
+          work.panels.copy(right.data, right.stride, right.rows, right.columns);
+          work.panels.add_product(Order::kColumns, f.data, f.stride, f.columns, work.part.data(),
+                                  work.part.cols(), symmetric);
           partial += work.part.leftCols(G.columns).template cast<double>();
         }
       });

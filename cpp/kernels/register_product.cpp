@@ -160,12 +160,15 @@ void Panels<T>::product(const T* a, Size a_stride, Size p, T* out, Size stride) 
 }
 
 template <class T>
-void Panels<T>::add_product(Order order, const T* a, Size a_stride, Size p, T* out,
-                            Size stride) const {
+void Panels<T>::add_product(Order order, const T* a, Size a_stride, Size p, T* out, Size stride,
+                            bool upper) const {
   for_each_panel([&](Size first, Size registers, Size begin) {
     const auto add = order == Order::kRows ? of_width<kWidestPanel, Order::kRows, false, T>
                                            : of_width<kWidestPanel, Order::kColumns, false, T>;
-    add(registers, a, a_stride, data_.data() + begin, rows_, out + first, stride, p);
+    const Size height = kRowsAtOnce[registers - 1];
+    const Size end = (first + registers * kLanes + height - 1) / height * height;
+    add(registers, a, a_stride, data_.data() + begin, rows_, out + first, stride,
+        upper ? std::min(p, end) : p);
   });
 }
 

@@ -61,8 +61,9 @@ class Panels {
   // out (p x n) = a times this matrix, of n = width() columns; a by rows.
   void product(const T* a, Size a_stride, Size p, T* out, Size stride) const;
 
-  // out += a times this matrix.
-  void add_product(Order order, const T* a, Size a_stride, Size p, T* out, Size stride) const;
+  // out += a times this matrix; with `upper`, at least on and above the diagonal.
+  void add_product(Order order, const T* a, Size a_stride, Size p, T* out, Size stride,
+                   bool upper = false) const;
 
  private:
   void resize(Size rows, Size columns);
