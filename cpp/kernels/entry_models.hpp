@@ -33,14 +33,12 @@ SSNMF_INLINE void entry_models(const Gather& gather, const T* f, Size first, Siz
   if constexpr (R > 0 && (Gather::in_place || RowBatch<T, R>::fits)) {
     constexpr int size = RowBatch<T, R>::size;
     for (; e + size <= count; e += size) {
-      for (int i = 0; i < size; ++i) {
-        gather.template prefetch<R>(first + e + i);
-      }
-      RowBatch<T, R>().dots(f, gather, first + e, models + e);
+      gather.template prefetch<R>(first + e, size);
+      RowBatch<T, R>().dots(f, gather, first + e, size, models + e);
     }
   }
   for (; e < count; ++e) {
-    gather.template prefetch<R>(first + e);
+    gather.template prefetch<R>(first + e, 1);
     models[e] = entry_model<R, Width>(gather, f, first + e);
   }
 }

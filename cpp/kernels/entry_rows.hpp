@@ -14,6 +14,8 @@ constexpr Size kEntriesPerBlock = 4096;  // some 10 microseconds: enough blocks 
 constexpr Size kMostEntriesPerChunk = 64;
 constexpr Size kBytesPerChunk = 16384;  // dictionary rows of a chunk stay in the first cache
 constexpr Size kPrefetchDistance = 16;
+// Of processors with AVX-512 and of others; half of it may be another process's.
+constexpr Size kSecondCache = kRegisterBytes == 64 ? 1 << 20 : 1 << 18;
 constexpr Size kEntriesPerSum = 256;  // more are summed in parts
 
 template <class T>
@@ -31,14 +33,6 @@ SSNMF_INLINE void prefetch_row(const Rows<T>& G, Size j) {
   }
 }
 
-// Asks for row j = Z.indices[entry + kPrefetchDistance] of G.  Its place is known well before its
-// turn, but no hardware prefetcher can guess it.
-template <class T, class U>
-SSNMF_INLINE void prefetch_row(const Csr<T>& Z, Size entry, Size entries, const Rows<U>& G) {
-  const Size ahead = std::min(entry + kPrefetchDistance, entries - 1);
-  prefetch_row(G, static_cast<Size>(Z.indices[ahead]));
-}
-
 // How a pass comes to the row of G that an entry of Z names: here the row of its column.  A pass
 // over entries that name rows of several factors has another class with the same functions.
 template <class T>
@@ -47,7 +41,11 @@ class ColumnRows {
   static constexpr bool in_place = true;     // a row lies in memory
   static constexpr bool known_ranks = true;  // whether passes are compiled for every rank
 
-  ColumnRows(const Csr<T>& Z, const Rows<const T>& G) : Z_(Z), G_(G), entries_(Z.entries()) {}
+  ColumnRows(const Csr<T>& Z, const Rows<const T>& G)
+      : Z_(Z),
+        G_(G),
+        entries_(Z.entries()),
+        far_(G.rows * G.columns * static_cast<Size>(sizeof(T)) > kSecondCache) {}
 
   Size rank() const { return G_.columns; }
 
@@ -58,9 +56,17 @@ class ColumnRows {
     return registers_of<Packet>(G_.data + static_cast<Size>(Z_.indices[entry]) * width<R>());
   }
 
-  template <int R>
-  SSNMF_INLINE void prefetch(Size entry) const {
-    prefetch_row(Z_, entry, entries_, Rows<const T>{G_.data, G_.rows, width<R>()});
+  // Asks for the rows of entries that come kPrefetchDistance later: no hardware prefetcher can
+  // guess their places.  If nothing waits for dots, rows in the second cache come soon enough.
+  template <int R, bool Dots = true>
+  SSNMF_INLINE void prefetch(Size first, Size count) const {
+    const Size ahead = first + kPrefetchDistance;
+    if ((Dots || far_) && ahead + count <= entries_) {
+      for (Size e = 0; e < count; ++e) {
+        prefetch_row(Rows<const T>{G_.data, G_.rows, width<R>()},
+                     static_cast<Size>(Z_.indices[ahead + e]));
+      }
+    }
   }
 
  private:
@@ -72,6 +78,7 @@ class ColumnRows {
   Csr<T> Z_;
   Rows<const T> G_;
   Size entries_;
+  bool far_;  // whether the second cache may not hold them
 };
 
 }  // namespace ssnmf

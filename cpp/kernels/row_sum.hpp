@@ -46,7 +46,6 @@ template <class Op, int R, class T, class Gather>
 SSNMF_INLINE void add_entry(const Op& op, const Csr<T>& Z, const T* f, const Gather& gather,
                             Size entry, RegisterRow<T, R>& sum) {
   using Row = RegisterRow<T, R>;
-  gather.template prefetch<R>(entry);
   const auto given = gather.template packets<typename Row::Packet, R>(entry);
   const std::conditional_t<Gather::in_place, decltype(given), const Row> g(given);
   T model = T(0);
@@ -60,6 +59,33 @@ SSNMF_INLINE void add_entry(const Op& op, const Csr<T>& Z, const T* f, const Gat
   sum.add(coefficient, g);
 }
 
+// sum += c_e g_e for at most as many entries as a batch has, of an operation that needs the model.
+template <class Op, int R, class T, class Gather>
+SSNMF_INLINE void add_batch(const Op& op, const Csr<T>& Z, const T* f, const Gather& gather,
+                            Size first, Size count, RegisterRow<T, R>& sum) {
+  using namespace simd;
+  using Batch = RowBatch<T, R>;
+  constexpr int size = Batch::size;
+  gather.template prefetch<R>(first, size);
+  T models[size];
+  T coefficients[size];
+  T rest[size] = {};
+  Batch batch;
+  batch.dots(f, gather, first, count, models);
+  const T* values = Z.values == nullptr ? nullptr : Z.values + first;
+  if (count < size && values != nullptr && first + size > Z.entries()) {
+    std::copy_n(values, count, rest);
+    values = rest;
+  }
+  coefficients_of<size>(op, values, models, size, coefficients);
+  if (count < size) {
+    using Lanes = PacketFor<T, size>;
+    const Lanes own = pcmp_lt(plset<Lanes>(T(0)), pset1<Lanes>(static_cast<T>(count)));
+    pstoreu(coefficients, pand(own, ploadu<Lanes>(coefficients)));
+  }
+  batch.add_to(coefficients, sum.data());
+}
+
 // The sum over some entries of a row, for a rank that fits in registers.  (Inlined by force, and
 // the functions around it flattened: in a large file GCC stops inlining parts of Eigen's
 // expressions, at up to twice the time.)
@@ -67,27 +93,23 @@ template <class Op, int R, class T, class Gather>
 SSNMF_INLINE void add_entries(const Op& op, const Csr<T>& Z, const T* f, const Gather& gather,
                               Size first, Size last, RegisterRow<T, R>& sum) {
   Size entry = first;
-  if constexpr (Op::by_registers && RowBatch<T, R>::fits) {
-    constexpr int size = RowBatch<T, R>::size;
-    for (; entry + size <= last; entry += size) {
-      for (int e = 0; e < size; ++e) {
-        gather.template prefetch<R>(entry + e);
-      }
-      T models[size];
-      T coefficients[size];
-      RowBatch<T, R> batch;
-      batch.dots(f, gather, entry, models);
-      coefficients_of<size>(op, Z, entry, size, models, coefficients);
-      batch.add_to(coefficients, sum.data());
+  using Batch = RowBatch<T, R>;
+  if constexpr (Op::by_registers && Batch::fits) {
+    for (; entry + Batch::size <= last; entry += Batch::size) {
+      add_batch<Op, R>(op, Z, f, gather, entry, Batch::size, sum);
+    }
+    if (Batch::is_short && last - entry > Batch::size / 2) {
+      add_batch<Op, R>(op, Z, f, gather, entry, last - entry, sum);
+      entry = last;
     }
   }
   constexpr int kSums = sums_side_by_side<T, R>();
   if constexpr (kSums > 1 && Gather::in_place) {
-    RegisterRow<T, R> sums[kSums - 1];
+    RegisterRow<T, R> sums[kSums];
     for (; entry + kSums <= last; entry += kSums) {
-      add_entry<Op, R>(op, Z, f, gather, entry, sum);
-      for (int e = 1; e < kSums; ++e) {
-        add_entry<Op, R>(op, Z, f, gather, entry + e, sums[e - 1]);
+      gather.template prefetch<R, Op::needs_model>(entry, kSums);
+      for (int e = 0; e < kSums; ++e) {
+        add_entry<Op, R>(op, Z, f, gather, entry + e, sums[e]);
       }
     }
     for (const auto& other : sums) {
@@ -95,6 +117,7 @@ SSNMF_INLINE void add_entries(const Op& op, const Csr<T>& Z, const T* f, const G
     }
   }
   for (; entry < last; ++entry) {
+    gather.template prefetch<R, Op::needs_model>(entry, 1);
     add_entry<Op, R>(op, Z, f, gather, entry, sum);
   }
 }
@@ -222,7 +245,7 @@ class GatheredSum final : public RowSum<T> {
         entry_models<0, Block>(gather, f, begin, count, models);
       } else {
         for (Size e = 0; e < count; ++e) {
-          gather.template prefetch<0>(begin + e);
+          gather.template prefetch<0, false>(begin + e, 1);
           models[e] = T(0);
         }
       }

@@ -20,6 +20,7 @@ using Eigen::internal::pcmp_lt;
 using Eigen::internal::pdiv;
 using Eigen::internal::pload;
 using Eigen::internal::ploadu;
+using Eigen::internal::plset;
 using Eigen::internal::pmadd;
 using Eigen::internal::pmax;
 using Eigen::internal::pmul;

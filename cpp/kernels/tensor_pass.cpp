@@ -41,13 +41,13 @@ class ProductRows {
     };
   }
 
-  template <int R>
-  SSNMF_INLINE void prefetch(Size entry) const {
+  template <int R, bool Dots = true>
+  SSNMF_INLINE void prefetch(Size first, Size entries) const {
     constexpr Size line = 64 / static_cast<Size>(sizeof(T));
-    const Size ahead = std::min(entry + kPrefetchDistance, entries_ - 1);
-    for (std::size_t other = 0; other < count(); ++other) {
-      if (factors_[other].far) {
-        const T* g = place<R>(other, ahead);
+    const Size last = first + kPrefetchDistance + entries;
+    for (std::size_t other = 0; other < count() && last <= entries_; ++other) {
+      for (Size e = last - entries; factors_[other].far && e < last; ++e) {
+        const T* g = place<R>(other, e);
         for (Size k = 0; k < width<R>(); k += line) {
           ssnmf::prefetch(g + k);
         }

@@ -362,6 +362,25 @@ def test_relaxed_steps_never_raise_the_majorizer(reference, relaxation):
     assert (after <= before + 1e-12 * (N2 * u**2 + N2 + (N1 + 2 * P2) * (1 + u))).all()
 
 
+@each("rank", [8, 16, 24])
+@each("dtype", DTYPES)
+def test_the_last_entries_of_a_row_are_its_own(kernels, problem, rank, dtype):
+    """A row has the bits that it has alone, also in front of one that names a row of NaN."""
+    a = problem(kernels, 40, 20, rank, dtype, np.int32)
+    a.G[-1] = np.nan
+    rows = [row for n in range(20) for row in (np.arange(n), [19])]
+    indptr = np.cumsum([0, *map(len, rows)])
+    indices, values = np.concatenate(rows).astype(np.int32), a.rng.random(indptr[-1]).astype(dtype)
+    for exponent in (0, -1):
+        kernels.sparse_pass(exponent, indptr, indices, values, a.F, a.G, a.out, 1.0, False, 1)
+        for row in range(0, 40, 2):
+            own, alone = slice(*indptr[row : row + 2]), np.ones_like(a.out[:1])
+            given = indptr[row : row + 2] - indptr[row], indices[own], values[own]
+            kernels.sparse_pass(exponent, *given, a.F[row : row + 1], a.G, alone, 1.0, False, 1)
+            assert np.isfinite(alone).all()
+            np.testing.assert_array_equal(alone[0], a.out[row])
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("rank", [13, 100])
