@@ -355,7 +355,8 @@ class MarginNMF(ReadoutPredictions):
         targets: Any = None
         if alpha is None or y is not None:
             targets = self._labels_of_fit(X, y)
-            self._warn_of_notation(y, targets.classes)
+            if isinstance(targets, ClassLabels):
+                self._warn_of_notation(y, targets.classes)
         if alpha is None:
             C = check_real(self.C, "C")
             if C == 0:
