@@ -12,8 +12,11 @@ namespace ssnmf {
 namespace {
 
 constexpr Size kRun = 4096;  // entries that are summed by themselves, so that rounding stays small
-constexpr int kPlaces = 16;  // sums side by side
 constexpr Size kEntriesPerBlock = 65536;
+
+// Sums side by side, few enough for the registers.
+template <class T>
+constexpr int kPlaces = std::max(8, kRegisterLanes<T>);
 
 void add(const Moments& part, Moments& sum) {
   sum.least = std::min(sum.least, part.least);
@@ -37,28 +40,28 @@ template <class T>
 Moments moments_of_known(const T* values, Size size) {
   using namespace simd;
   constexpr int lanes = kRegisterLanes<T>;
-  constexpr int count = kPlaces / lanes;
+  constexpr int count = kPlaces<T> / lanes;
   Packet<T> lowest[count], largest[count], zeros[count];  // lowest: the negative of the least
   std::fill_n(lowest, count, pset1<Packet<T>>(-values[0]));
   std::fill_n(largest, count, pset1<Packet<T>>(values[0]));
   std::fill_n(zeros, count, pset1<Packet<T>>(T(0)));
   const Packet<T> zero = pset1<Packet<T>>(T(0)), one = pset1<Packet<T>>(T(1));
-  double sum[kPlaces] = {}, squares[kPlaces] = {};
-  for (Size e = 0; e < size; e += kPlaces) {
+  double sum[kPlaces<T>] = {}, squares[kPlaces<T>] = {};
+  for (Size e = 0; e < size; e += kPlaces<T>) {
     for (int k = 0; k < count; ++k) {
       const Packet<T> value = ploadu<Packet<T>>(values + e + k * lanes);
       lowest[k] = pmax(lowest[k], psub(zero, value));
       largest[k] = pmax(largest[k], value);
       zeros[k] = padd(zeros[k], pand(pcmp_eq(value, zero), one));
     }
-    for (int k = 0; k < kPlaces; ++k) {
+    for (int k = 0; k < kPlaces<T>; ++k) {
       const double value = static_cast<double>(values[e + k]);
       sum[k] += value;
       squares[k] += value * value;
     }
   }
   Moments found;
-  for (int k = 0; k < kPlaces; ++k) {
+  for (int k = 0; k < kPlaces<T>; ++k) {
     const auto lane = [&](const Packet<T>* all) {
       T numbers[lanes];
       pstoreu(numbers, all[k / lanes]);
@@ -95,7 +98,7 @@ Moments dense_moments(const Dense<T>& Z, int threads) {
       for (Size j = 0; j < length; j += kRun) {
         const T* from = lines.data + i * lines.row_stride + j * lines.column_stride;
         const Size size = std::min(kRun, length - j);
-        Size done = lines.column_stride == 1 ? size / kPlaces * kPlaces : 0;
+        Size done = lines.column_stride == 1 ? size / kPlaces<T> * kPlaces<T> : 0;
         Moments run;
         if (done > 0) {
           run = moments_of_known(from, done);

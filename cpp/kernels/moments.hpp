@@ -10,7 +10,7 @@ namespace ssnmf {
 struct Moments {
   double least = std::numeric_limits<double>::infinity();
   double largest = -std::numeric_limits<double>::infinity();
-  Size missing = 0;  // NaN, which only the next number counts too
+  Size missing = 0;  // how many are NaN; of the others, only `nonzero` counts these too
   Size nonzero = 0;
   double sum = 0.0;
   double squares = 0.0;
