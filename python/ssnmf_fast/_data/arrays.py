@@ -53,6 +53,7 @@ class Moments(NamedTuple):
 
 def plain_matrix(values: Array) -> Array:
     """Return numbers by their first mode, as the kernels take them."""
+    values = np.atleast_1d(values)
     matrix = values.reshape(len(values), prod(values.shape[1:]))
     odd = not matrix.flags.aligned or any(step % matrix.itemsize for step in matrix.strides)
     return matrix.copy() if odd else matrix
