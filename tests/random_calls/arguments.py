@@ -24,20 +24,21 @@ TIMES = np.arange("2020-01", "2021-01", dtype="datetime64[M]")
 # Names of arguments that take no array.
 NAMES = """
     A_mean A_shape add_indicator assignment ax backend baselines biases burn_in C callback
-    check_every choice class_names class_weight clip columns_ common_scale consensus consensuses consider_weights
-    count_scale coverage criterion darkest distance_threshold documents_per_slice dtype entry_names
-    estimator executor feature_names feature_weight features fill_value fit_parameters fit_params
-    fits folder forbidden foreign forget_factor freq gamma_min given history_or_completion
-    input_features inputs interval keep_empty_features keep_observed kind kinds label label_names
-    labeled_weight level levels limits log_x loss mask_zeros max_components max_iter max_rows
-    measure membership memory method missing_norm missing_values mode mode_names model n
-    n_components n_features n_fits n_free_topics n_jobs n_oversamples n_power n_ranges n_splits
-    n_starts n_terms n_threads name names neighborhood_fraction nonnegative normalize one_slice over
-    p parameters parents path period predicts q random_state rank ranks rate_mean rate_shape readout
-    result rule S_mean S_shape sample sample_names scoring seeds self_training separator shape share
-    solver sort sparsity sparsity_decay stability standardize stopping stream_mode style
-    supervision_loss supervision_weight terms threshold title tol topic topic_names topics tpm_names tree unlabeled validation_fraction
-    verbose w0 weight window x xlabel ylabel
+    check_every choice class_names class_weight clip columns_ common_scale consensus consensuses
+    consider_weights count_scale coverage criterion darkest distance_threshold documents_per_slice
+    dtype entry_names estimator executor feature_names feature_weight features fill_value
+    fit_parameters fit_params fits folder forbidden foreign forget_factor freq gamma_min given
+    history_or_completion input_features inputs interval keep_empty_features keep_observed kind
+    kinds label label_names labeled_weight level levels limits log_x loss mask_zeros max_components
+    max_iter max_rows measure membership memory method missing_norm missing_values mode mode_names
+    model n n_components n_features n_fits n_free_topics n_jobs n_oversamples n_power n_ranges
+    n_splits n_starts n_terms n_threads name names neighborhood_fraction nonnegative normalize
+    one_slice over p parameters parents path period predicts q random_state rank ranks rate_mean
+    rate_shape readout result rule S_mean S_shape sample sample_names scoring seeds self_training
+    separator shape share solver sort sparsity sparsity_decay stability standardize stopping
+    stream_mode style supervision_loss supervision_weight terms threshold title tol topic
+    topic_names topics tpm_names tree unlabeled validation_fraction verbose w0 weight window x
+    xlabel ylabel
     exclude_seen item k neighbors popularity ridge unseen_weight user
 """
 SCALARS = frozenset(NAMES.split())
