@@ -1,4 +1,5 @@
 // Rows of several entries at once, for ranks and ways that the level at hand may not choose.
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -9,27 +10,16 @@ namespace {
 
 using namespace ssnmf;
 
-// The pass by batches, as levels with registers for it take it.
+// The pass by batches, as levels with registers for it take it; the last one may not be full.
 template <class T, int R>
 void batched_row(const Csr<T>& Z, const T* f, const ColumnRows<T>& gather, Size row, T* out) {
-  constexpr int size = RowBatch<T, R>::size;
-  std::fill_n(out, R, T(0));
-  Size entry = Z.indptr[row];
-  for (; entry + size <= Z.indptr[row + 1]; entry += size) {
-    T models[size];
-    T coefficients[size];
-    RowBatch<T, R> batch;
-    batch.dots(f, gather, entry, models);
-    coefficients_of<size>(Ratio{}, Z, entry, size, models, coefficients);
-    batch.add_to(coefficients, out);
+  constexpr Size size = RowBatch<T, R>::size;
+  const Size last = Z.indptr[row + 1];
+  RegisterRow<T, R> sum;
+  for (Size entry = Z.indptr[row]; entry < last; entry += size) {
+    add_batch<Ratio, R>(Ratio{}, Z, f, gather, entry, std::min(size, last - entry), sum);
   }
-  for (; entry < Z.indptr[row + 1]; ++entry) {
-    T model;
-    entry_models<R, R>(gather, f, entry, 1, &model);
-    const T coefficient = Ratio{}.coefficient(Z.value(entry), model);
-    using Row = RegisterRow<T, R>;
-    Row::add_to(out, coefficient, gather.template packets<typename Row::Packet, R>(entry));
-  }
+  sum.store(out);
 }
 
 template <class T, int R>
