@@ -22,11 +22,12 @@ activities = rng.gamma(0.4, 1000, size=(100, 5))
 counts = rng.poisson(activities @ signatures)
 
 # %%
-# Twenty starts for each number.  With too many signatures, the starts no
-# longer agree.
+# Twenty starts for each number, each for counts that are drawn again.  With
+# too many signatures, the starts no longer agree.
 
 ranks = range(2, 9)
 settings = {"loss": "kullback-leibler", "n_starts": 20, "random_state": 0}
+settings["resample"] = "poisson"
 found = {rank: sf.consensus(counts, rank, **settings) for rank in ranks}
 agreement = [one.silhouette for one in found.values()]
 

@@ -34,9 +34,9 @@ NAMES = """
     model n n_components n_features n_fits n_free_topics n_jobs n_oversamples n_power n_ranges
     n_splits n_starts n_terms n_threads name names neighborhood_fraction nonnegative normalize
     one_slice over p parameters parents path period predicts q random_state rank ranks rate_mean
-    rate_shape readout result rule S_mean S_shape sample sample_names scoring seeds self_training
-    separator shape share solver sort sparsity sparsity_decay stability standardize stopping
-    stream_mode style supervision_loss supervision_weight terms threshold title tol topic
+    rate_shape readout resample result rule S_mean S_shape sample sample_names scoring seeds
+    self_training separator shape share solver sort sparsity sparsity_decay stability standardize
+    stopping stream_mode style supervision_loss supervision_weight terms threshold title tol topic
     topic_names topics tpm_names tree unlabeled validation_fraction verbose w0 weight window x
     xlabel ylabel
     exclude_seen item k neighbors popularity ridge unseen_weight user

@@ -136,6 +136,33 @@ def test_more_starts_begin_with_the_same():
     assert np.array_equal(many.spectra[: len(few.spectra)], few.spectra)
 
 
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+def test_starts_of_counts_that_are_drawn_again(form, tmp_path):
+    """Each start has its own counts, with the entries of X as means; the rest is as without."""
+    X, components = planted()
+    settings = {"loss": "kullback-leibler", "max_iter": 200, "resample": "poisson"}
+    one = found(form(X), n_jobs=1, **settings)
+    assert cosines(components, one.components).max(axis=1).min() > 0.98
+    assert same(one, found(form(X), n_jobs=3, n_threads=4, folder=tmp_path, **settings))
+    assert same(one, found(form(X), folder=tmp_path, **settings))
+    assert not same(one, found(form(X), loss="kullback-leibler", max_iter=200))
+    with pytest.raises(ValueError, match=r"starts of other data or settings.*resample"):
+        found(form(X), loss="kullback-leibler", max_iter=200, folder=tmp_path)
+
+
+def test_counts_are_drawn_from_their_means():
+    X = np.full((200, 60), 3.0)
+    X[0, 0], X[1] = np.nan, 0
+    task = sf.selection._consensus.StartTask(X, np.arange(3), {}, "poisson")
+    drawn = task.redrawn(5).matrix
+    np.testing.assert_array_equal(drawn, task.redrawn(5).matrix)
+    assert not np.array_equal(drawn, task.redrawn(6).matrix, equal_nan=True)
+    assert np.isnan(drawn[0, 0])
+    assert not drawn[1].any()
+    assert abs(np.nanmean(drawn[2:]) - 3) < 0.1
+    assert abs(np.nanvar(drawn[2:]) - 3) < 0.2
+
+
 def test_one_component_and_one_start_have_no_stability():
     X, _ = planted(n=30)
     for consensus in (found(X, 1, n_starts=3), found(X, 3, n_starts=1)):
@@ -183,10 +210,19 @@ def test_a_repr_says_how_stable():
         ({"loss": "hinge"}, ValueError, "loss must be"),
         ({"verbose": "yes"}, TypeError, "verbose must be"),
         ({"n_jobs": 0}, ValueError, "n_jobs must be at least 1"),
+        ({"resample": "bootstrap"}, ValueError, "resample must be one of 'poisson'"),
     ],
 )
 def test_bad_arguments_are_named(given, error, message):
     refused(message, found, np.ones((6, 5)), error=error, **given)
+
+
+def test_only_counts_in_memory_are_drawn_again(tmp_path):
+    X = np.ones((6, 5))
+    refused("needs counts, but X has entries with fractions", found, X / 2, resample="poisson")
+    sp.save_npz(tmp_path / "X.npz", sp.csr_matrix(X), compressed=False)
+    on_disk = sf.io.open_csr(tmp_path / "X.npz")
+    refused("in memory", found, on_disk, error=TypeError, resample="poisson")
 
 
 def test_progress_counts_starts(capsys):

@@ -11,7 +11,7 @@ from functools import partial
 from hashlib import sha256
 from os import PathLike
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -28,11 +28,11 @@ from .._common.replacement import Replacement
 from .._common.saved import HEADER, NpzReader, header_array
 from .._common.warn import warn_user
 from .._data import border
-from .._data.arrays import DataLike, check_dtype
+from .._data.arrays import DataLike, check_dtype, refuse_on_disk, with_values
 from .._data.border import CleanMatrix, check_data
 from .._data.csr_file import CsrFile
 from .._data.fingerprint import data_fingerprint, digest, input_fingerprint
-from .._data.threads import limited_openmp, resolve_threads
+from .._data.threads import Stop, limited_openmp, resolve_jobs, resolve_threads, run_side_by_side
 from .._linalg import unit_rows
 from .._models.factorize import factorize
 from .._models.fits import draw_seeds, fit_starts
@@ -66,6 +66,7 @@ def consensus(
     max_iter: int = 1000,
     tol: float = 1e-5,
     init: Literal["random", "least-squares", "random-acol"] = "random",
+    resample: Literal["poisson"] | None = None,
     dtype: npt.DTypeLike | None = "float32",
     folder: Folder = None,
     n_jobs: int | None = None,
@@ -96,6 +97,10 @@ def consensus(
         Number of these neighbors, as a share of `n_starts`; below one neighbor, none is dropped.
     init : {"random", "least-squares", "random-acol"}
         Starts, as in :func:`factorize`.
+    resample : {"poisson"}, optional
+        "poisson" fits each start to counts that are drawn again, with the entries of X as means,
+        as for mutational signatures [2]_: components that depend on the noise of counting do not
+        agree.  X must hold counts, and be in memory; the usages are those of X itself.
     dtype : {"float32", "float64"}, optional
         Type of the fits of all starts and of `spectra`; None: the type of X.  "float32" finds the
         same components as "float64" in about two thirds of the time.  Components and usages of the
@@ -135,6 +140,8 @@ def consensus(
     ----------
     .. [1] D. Kotliar et al., "Identifying gene expression programs of cell-type identity and
        cellular activity with single-cell RNA-Seq", eLife, 2019.
+    .. [2] L. B. Alexandrov et al., "Deciphering signatures of mutational processes operative in
+       human cancer", Cell Reports, 2013.
 
     Examples
     --------
@@ -148,7 +155,8 @@ def consensus(
     ((4, 30), (60, 4), (4,))
     """
     settings = n_components, n_starts, distance_threshold, neighborhood_fraction, init, random_state
-    recipe = Recipe(*settings, dtype, loss=loss, X_weights=X_weights, max_iter=max_iter, tol=tol)
+    fitting: Any = {"loss": loss, "X_weights": X_weights, "max_iter": max_iter, "tol": tol}
+    recipe = Recipe(*settings, dtype, resample, **fitting)
     if executor is None:
         fits: Fitting = partial(_fit_here, n_jobs, n_threads)
     elif not isinstance(executor, Executor):
@@ -174,7 +182,10 @@ def _agreement(
     of_clusters, samples, seeds = recipe.draw(clean.matrix.shape[0])
     fits = fits if folder is None else partial(_saved_starts, Path(folder), fits, recipe)
     starts: list[Start] = []
-    runs = closing(fits(StartTask(of_starts.matrix, samples, recipe.fitting), seeds))
+    if recipe.resample is not None:
+        require_counts(clean.matrix)
+    task = StartTask(of_starts.matrix, samples, recipe.fitting, recipe.resample)
+    runs = closing(fits(task, seeds))
     bar = verbose_progress(verbose, recipe.n_starts, "consensus", unit="start")
     with runs as results, bar as progress:
         for start in results:
@@ -308,6 +319,7 @@ class Recipe:
         init: str,
         random_state: Seed,
         dtype: npt.DTypeLike | None,
+        resample: str | None,
         **fitting: Any,
     ) -> None:
         rank = border.check_integer(n_components, "n_components", 1)
@@ -319,6 +331,9 @@ class Recipe:
         self.n_nearest = int(share * self.n_starts)
         self.random_state: Any = random_state
         self.dtype = check_dtype(dtype)
+        if resample is not None:
+            border.check_option(resample, "resample", ("poisson",))
+        self.resample = resample
 
     def draw(self, n_samples: int) -> tuple[int, Array, list[int]]:
         """Return the seed of the clusters, the samples of `assignments`, and the seeds."""
@@ -329,6 +344,14 @@ class Recipe:
         return of_clusters, samples, draw_seeds(rng, self.n_starts)
 
 
+def require_counts(X: Any) -> None:
+    """Raise an error if the entries cannot be the means of counts that are drawn again."""
+    refuse_on_disk(X, 'consensus(resample="poisson")')
+    values: Array = X.data if sp.issparse(X) else X
+    if not np.all((values == np.floor(values)) | np.isnan(values)):
+        raise ValueError('resample="poisson" needs counts, but X has entries with fractions.')
+
+
 @dataclass(frozen=True)
 class StartTask:
     """What all starts need; sent as bytes: other parts of messages may be misaligned."""
@@ -336,9 +359,20 @@ class StartTask:
     matrix: Matrix | CsrFile  # clean
     samples: Array
     arguments: dict[str, Any]  # of `factorize`
+    resample: str | None = None
 
-    def run(self, seed: int) -> Start:
-        return self.start_of(factorize(self.X, random_state=seed, **self.arguments))
+    def run(self, seed: int, threads: int | None = None, stop: Stop | None = None) -> Start:
+        given: dict[str, Any] = {} if stop is None else {"n_threads": threads, "callback": stop}
+        X = self.X if self.resample is None else self.redrawn(seed)
+        return self.start_of(factorize(X, random_state=seed, **self.arguments, **given))
+
+    def redrawn(self, seed: int) -> CleanMatrix:
+        """Return counts with the entries of X as means; missing entries stay missing."""
+        rng, X = np.random.default_rng([seed, 0]), cast(Any, self.matrix)
+        values: Array = X.data if sp.issparse(X) else X
+        counts = rng.poisson(np.nan_to_num(values)).astype(values.dtype)
+        drawn = np.where(np.isnan(values), values, counts)
+        return CleanMatrix(with_values(X, drawn) if sp.issparse(X) else drawn)
 
     @property
     def X(self) -> CleanMatrix:
@@ -360,8 +394,12 @@ class StartTask:
 def _fit_here(
     n_jobs: int | None, n_threads: int | None, task: StartTask, seeds: Sequence[int]
 ) -> Starts:
+    if task.resample is not None:
+        jobs, threads = resolve_jobs(n_jobs, n_threads, len(seeds))
+        yield from run_side_by_side((partial(task.run, seed) for seed in seeds), jobs, threads)
+        return
     fits = fit_starts(task.X, seeds, n_jobs=n_jobs, n_threads=n_threads, **task.arguments)
-    return (task.start_of(fit) for fit in fits)
+    yield from map(task.start_of, fits)
 
 
 def _fit_on(
@@ -449,6 +487,7 @@ def _key(X: Any, recipe: Recipe) -> dict[str, Any]:
         name: value if isinstance(value, _READABLE) else input_fingerprint(value, name)
         for name, value in recipe.fitting.items()
     }
+    settings |= {"resample": recipe.resample} if recipe.resample else {}
     return {**about, **of_data, "data": data_fingerprint(X), **settings}
 
 
