@@ -15,7 +15,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from .._common.arrays import Array, Matrix
-from .._data.arrays import Moments, drop_entries, entry_rows, moments_of, sample
+from .._data.arrays import drop_entries, entry_rows, sample
 from .._data.arrays import with_values as csr_with_values
 from .._data.csr_file import CsrFile
 from .._data.entries import DenseEntries, Entries, SparseEntries, StreamedEntries, block_slices
@@ -92,10 +92,12 @@ def separable(
     if plain:
         return weighted(Z, None, loss, threads, form, raw=raw)
     data = (raw, whole) if loss.entrywise(False, True, True) else None
-    weights = ((rows, whole.present(rows, Z.shape, Z.dtype)) for rows in block_slices(Z.shape))
-    constant = sum(loss.constant(Z[rows], w) for rows, w in weights)
-    used = [slice(None) if v is None or v.all() else v > 0 for v in vectors]
-    lengths = _lengths(moments_of(Z[used[0]][:, used[1]], threads), Z.shape)
+    constant, nonzero = 0.0, 0
+    for rows in block_slices(Z.shape):
+        w = whole.present(rows, Z.shape, Z.dtype)
+        constant += loss.constant(Z[rows], w)
+        nonzero += np.count_nonzero((Z[rows] != 0) & (w > 0))
+    lengths = _lengths(nonzero, Z.shape)
     entries = DenseEntries(Z, threads, False, *vectors)
     return Term(loss, entries, form, Z.shape, constant, True, data, lengths)
 
@@ -147,7 +149,7 @@ def weighted(
     data = (raw, w) if loss.entrywise(raw.sparse, listed or dense, w is not None) else None
     known = loss is FROBENIUS and w is None
     constant = raw.moments.squares if known else loss.constant(raw.values, w)
-    lengths = _lengths(entries.moments, Z.shape)
+    lengths = _lengths(entries.moments.nonzero, Z.shape)
     return Term(loss, entries, form, Z.shape, constant, listed or dense, data, lengths)
 
 
@@ -196,8 +198,8 @@ def increased(Z: Matrix, pattern: sp.csr_array, whole: Separable, loss: Loss, th
     return weighted(Z, sums_of(Z, pattern, whole), loss, threads, form)
 
 
-def _lengths(moments: Moments, shape: tuple[int, ...]) -> tuple[int, ...]:
-    return tuple(moments.nonzero // n for n in shape)
+def _lengths(nonzero: int, shape: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(nonzero // n for n in shape)
 
 
 def with_gaps(term: Term, dtype: npt.DTypeLike) -> Term:
