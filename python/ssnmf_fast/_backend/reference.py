@@ -482,7 +482,8 @@ def dense_moments(Z: Array, n_threads: int) -> tuple[float, float, int, int, flo
     known = Z[~np.isnan(Z)].astype(np.float64)
     least, largest = known.min(initial=np.inf), known.max(initial=-np.inf)
     counts = Z.size - known.size, int(np.count_nonzero(Z))
-    return float(least), float(largest), *counts, float(known.sum()), float(known @ known)
+    with np.errstate(over="ignore", invalid="ignore"):  # data may be too large, or infinite
+        return float(least), float(largest), *counts, float(known.sum()), float(known @ known)
 
 
 def transpose(
