@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from inspect import Parameter, signature
+from numbers import Real
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -13,16 +15,35 @@ from .._backend.dispatch import kernels, padded
 from .._common.arrays import Array
 from .._data.arrays import entry_rows
 from .._linalg import leading_triplets, sketch
-from ._printed import LARGE, NEGLIGIBLE, Rule, damping, value_of
 from ._problem import IDENTITY, CompletionProblem, Iterate, Observations, Pair, Shrink
 from ._result import CompletionState
 
 OVERSAMPLING = 5
 _FIRST_POWER_STEPS, _POWER_STEPS = 3, 1
+NEGLIGIBLE = 1e-12  # relative size of singular values that are dropped
+LARGE = 1e-2  # of those that count, if the rank is not known
 _EPS_DECAY, _LEAST_EPS = 0.9, 1e-30
 _UNIFORM_ERROR = 1e-9  # relative error of replacing the map of the entries by a factor
 _INNER_TOL = 1e-4
 _CHECK_EVERY = 20
+_TINY = 1e-300
+
+Rule: TypeAlias = Callable[..., float]
+
+
+def takes_iterate(rule: object) -> bool:
+    """Return whether a schedule is a function of k and of the iterate."""
+    given = signature(rule).parameters.values() if callable(rule) else ()
+    places = Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD
+    return sum(one.kind in places and one.default is one.empty for one in given) > 1
+
+
+def value_of(rule: Rule, name: str, iteration: int, sizes: Array | None = None) -> float:
+    """Return the value of a function of k, or of k and the sizes in an iterate."""
+    value = rule(iteration, sizes) if takes_iterate(rule) else rule(iteration)
+    if not isinstance(value, Real) or not 0 < value < np.inf:
+        raise ValueError(f"{name}({iteration}) must return a positive number; got {value!r}.")
+    return float(value)
 
 
 @dataclass(frozen=True)
@@ -43,20 +64,26 @@ class Schedule:
     inner_steps: int = 1  # k_l
     inner_tol: float = _INNER_TOL
     exact: bool = False  # exact solutions of rows instead of gradient steps
+    explicit: bool = False  # Algorithm 2 as printed, see `printed_iterates`
+    step_size: float | None = None  # s of its steps towards low rank; None is gamma^(1 - p/2)
     oversampling: int = OVERSAMPLING
     max_iter: int = 1000
     check_every: int = _CHECK_EVERY
-    rules: Mapping[str, Rule] = field(default_factory=dict)  # of "gamma", "eps" and "sparsity"
+    rules: Mapping[str, Rule] = field(default_factory=dict)  # instead of numbers
 
-    def gamma_at(self, iteration: int) -> float:
+    def gamma_at(self, iteration: int, singular: Array | None = None) -> float:
         if "gamma" in self.rules:
-            return max(value_of(self.rules["gamma"], "gamma", iteration), self.gamma_floor)
+            value = value_of(self.rules["gamma"], "gamma", iteration, singular)
+            return max(value, self.gamma_floor)
         return max(self.gamma * self.gamma_decay ** (iteration - 1), self.gamma_floor)
 
-    def eps_at(self, iteration: int) -> float:
+    def eps_at(self, iteration: int, missing: Array | None = None) -> float:
         """Return eps in the weights of an iteration, which follows from the previous one."""
         if "eps" in self.rules and iteration > 1:
-            return max(value_of(self.rules["eps"], "eps", iteration - 1), self.eps_floor)
+            rule, sizes = self.rules["eps"], None
+            if missing is not None and takes_iterate(rule):
+                sizes = np.sort(np.abs(missing))[::-1]
+            return max(value_of(rule, "eps", iteration - 1, sizes), self.eps_floor)
         return max(self.eps_decay ** (iteration - 1), self.eps_floor)
 
     def step_at(self, iteration: int) -> float:
@@ -64,6 +91,11 @@ class Schedule:
         if "sparsity" in self.rules:
             c = value_of(self.rules["sparsity"], "sparsity", iteration)
         return c * self.sparsity_decay ** (iteration - 1)
+
+    def step_size_at(self, iteration: int) -> float | None:
+        if "step_size" in self.rules:
+            return value_of(self.rules["step_size"], "step_size", iteration)
+        return self.step_size
 
     def map_at(self, iteration: int, largest: float) -> tuple[float, Shrink]:
         """Return the step towards sparsity as (scale, map), for entries up to `largest`."""
@@ -85,19 +117,33 @@ def sirls(
 
 def structured(
     gamma_min: float | None = None,
+    step: str = "proximal",
     k_s: int = 1,
     k_l: int = 10,
     gamma: float | Rule = 0.5,
     eps: float | Rule = _EPS_DECAY,
     sparsity: float | Rule = 0.0,
+    step_size: float | Rule | None = None,
     **others: Any,
 ) -> Schedule:
-    """Structured sIRLS with the parameters of the authors' code."""
-    given = {"gamma": gamma, "eps": eps, "sparsity": sparsity}
+    """Structured sIRLS with the parameters of the authors' code, or Algorithm 2 of the thesis."""
+    given: dict[str, Any] = {"gamma": gamma, "eps": eps}
+    given |= {"sparsity": sparsity, "step_size": step_size}
     rules = {name: rule for name, rule in given.items() if callable(rule)}
-    ratio, eps_ratio, c = (1.0 if callable(value) else value for value in given.values())
+    ratio, eps_ratio, c, size = (1.0 if callable(value) else value for value in given.values())
     others |= {"sparse_steps": k_s, "inner_steps": k_l, "eps_decay": eps_ratio, "rules": rules}
-    return Schedule(1.0, ratio, gamma_min or 1e-17, sparsity=c, **others)
+    others |= {"sparsity": c, "step_size": size}
+    if step == "proximal":
+        return Schedule(1.0, ratio, gamma_min or 1e-17, **others)
+    others |= {"explicit": True, "eps_floor": _TINY}
+    return Schedule(ratio, ratio, gamma_min or _TINY, **others)
+
+
+def damping(singular: np.ndarray, gamma: float, p: float) -> np.ndarray:
+    """1 - (gamma / (sigma^2 + gamma))^(1 - p/2), without cancellation."""
+    s = np.asarray(singular, dtype=np.float64)
+    with np.errstate(over="ignore"):  # of a tiny gamma
+        return -np.expm1(-(1 - p / 2) * np.log1p(s * s / gamma))
 
 
 def ridge(singular: np.ndarray, gamma: float, p: float) -> np.ndarray:

@@ -18,10 +18,18 @@ from .._common.docstrings import complete
 from .._data.arrays import entry_rows
 from .._data.border import check_option
 from .._linalg import square, svd
-from ._irls import OVERSAMPLING, Iteration, estimated_rank, iterations, sirls, structured
+from ._irls import (
+    OVERSAMPLING,
+    Iteration,
+    estimated_rank,
+    iterations,
+    sirls,
+    structured,
+    takes_iterate,
+)
 from ._matrix_irls import MatrixIRLS
 from ._noisy import noisy_iterates
-from ._printed import printed_iterates, takes_iterate
+from ._printed import printed_iterates
 from ._problem import CompletionProblem, Iterate, Method
 from ._result import CompletionState
 
@@ -143,12 +151,10 @@ class _Reweighted(Method):
         parameters["eps_floor"] = max((1e-3 * observations.root_mean_square) ** 2, 1e-30)
         largest = observations.largest_rank()
         if self.fast:
-            for name in ("step", "step_size"):
-                del parameters[name]
             schedule = structured(**parameters)
         else:
             schedule = sirls(observations, rank or largest, **parameters, exact=self.exact)
-        if self.fast and rank is None:
+        if self.fast and not schedule.explicit and rank is None:
             # The schedule of this method falls too fast for an estimate of the rank.
             slow = replace(sirls(observations, largest), max_iter=_SLOW_ITERATIONS)
             rank = estimated_rank(problem, slow)
@@ -159,9 +165,12 @@ class _Reweighted(Method):
             left = square(observations.residuals(F, G))
             gamma = float(np.clip(left, schedule.gamma_floor, schedule.gamma))
             schedule = replace(schedule, gamma=gamma)
+        tol = 1e-5 if problem.tol is None else problem.tol
+        if schedule.explicit:
+            return printed_iterates(problem, schedule, tol)
         given = observations, rank, problem.start, problem.rng
         state = Iteration(*given, dense=self.dense, oversampling=self.oversampling)
-        return iterations(state, schedule, 1e-5 if problem.tol is None else problem.tol)
+        return iterations(state, schedule, tol)
 
 
 @dataclass(frozen=True)
@@ -238,14 +247,6 @@ class StructuredSIRLS(_Reweighted):
             name = beyond[0] if beyond else "step_size"
             of_iterate = " as a function of the iterate" if beyond else ""
             raise ValueError(f'{name}{of_iterate} needs step="explicit", whose iterate is stored.')
-
-    def _iterates(self, problem: CompletionProblem) -> Iterator[Iterate]:
-        if self.step == "proximal":
-            return super()._iterates(problem)
-        parameters = asdict(self)
-        for name in ("step", "oversampling"):
-            del parameters[name]
-        return printed_iterates(problem, **parameters)
 
 
 @dataclass(frozen=True)
