@@ -117,6 +117,18 @@ def test_only_the_dispatch_knows_the_reference():
     assert wrong == []
 
 
+def test_locks_are_free_in_forked_children():
+    """Those of dask's rows are in workers, which fork nothing."""
+    locks = re.compile(r"\b(R?Lock|Condition|Semaphore)\(|functools import .*cached_property")
+    wrong = [
+        module
+        for module, path in MODULES.items()
+        if module not in ("_common.locks", "dask._rows")
+        and locks.search(path.read_text(encoding="utf-8"))
+    ]
+    assert wrong == []
+
+
 def test_no_module_imports_itself_through_others():
     """Imports within functions, and those for types alone, count, too."""
     graph = {module: imported(module) for module in MODULES}

@@ -102,6 +102,36 @@ assert (fit(4) == fit(1)).all()  # The parent goes on with threads.
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_forked_child_needs_no_lock_of_another_thread():
+    succeeds("""
+import gc, signal
+from ssnmf_fast import sklearn as on_engine
+
+def hold():
+    for lock in locks:
+        lock.__enter__()
+    held.set(), go.wait()
+
+fit(1)  # which imports all modules
+locks = [found for found in gc.get_objects() if type(found).__name__ == "ForkLock"]
+assert len(locks) == 4
+held, go = threading.Event(), threading.Event()
+thread = threading.Thread(target=hold)
+thread.start(), held.wait()
+child = os.fork()
+if child == 0:
+    signal.alarm(30)
+    with on_engine.patched(), sf.reference_kernels():
+        fit(1), on_engine.call_counts()
+    os._exit(0)
+ended = os.waitpid(child, 0)[1]
+go.set(), thread.join()
+assert ended == 0, ended
+""")
+
+
+@pytest.mark.slow
 @compiled
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
 def test_threads_are_kept_for_the_next_call():

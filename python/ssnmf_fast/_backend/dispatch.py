@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import importlib
 import os
-import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from .._common.locks import ForkLock
 from .._common.text import short
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ level: str = _choose()  # of the process
 _loaded = _load(level)
 _in_use: ContextVar[Any] = ContextVar("_in_use", default=_loaded)
 _open = 0  # contexts of `reference_kernels`, of all threads
-_lock = threading.Lock()
+_lock = ForkLock()
 
 
 class _Kernels:

@@ -10,7 +10,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from copy import copy
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -18,6 +17,7 @@ import scipy.sparse as sp
 
 from .._backend.dispatch import kernels
 from .._common.arrays import Array
+from .._common.locks import cached_property
 from .arrays import Moments, column_ranges, entry_rows, kernel_parts, moments_of, transpose
 from .csr_file import CsrFile
 from .tensors import Rows

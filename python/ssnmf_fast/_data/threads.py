@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -18,6 +17,7 @@ from typing import Any, TypeVar
 from threadpoolctl import LibController, OpenBLASController, ThreadpoolController, register
 
 from .._backend import dispatch
+from .._common.locks import ForkLock
 from .._version import __version__
 
 _MOST = 2**31 - 1  # limit of a C int; kernels do not start more threads than they need
@@ -27,7 +27,7 @@ _forked = False
 # Blocks that limit a kind of libraries in the whole process, of all threads, and their limit.
 _users = {"blas": 0, "openmp": 0}
 _limits: dict[str, Any] = {}
-_lock = threading.Lock()
+_lock = ForkLock()
 # Since threadpoolctl 3.8, only the thread that set a limit may change it.
 _let_go = getattr(OpenBLASController, "clear_controlling_thread", lambda force: None)
 
@@ -94,9 +94,8 @@ def limited_openmp(n_threads: int) -> Iterator[None]:
 
 
 def _mark_forked() -> None:
-    global _forked, _lock
+    global _forked
     _forked = True
-    _lock = threading.Lock()  # a thread of the parent may hold it
 
 
 if hasattr(os, "register_at_fork"):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import cached_property, reduce
+from functools import reduce
 from math import prod
 from typing import Any, cast
 
@@ -19,6 +19,7 @@ import scipy.sparse as sp
 
 from .._backend.dispatch import kernels
 from .._common.arrays import Array, Matrix
+from .._common.locks import cached_property
 from .arrays import with_values
 from .entries import Csr, DenseEntries, Entries, SparseEntries, Target, row_slices
 from .tensor_entries import SparseTensorEntries

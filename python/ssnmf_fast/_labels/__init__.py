@@ -20,7 +20,6 @@ import copy
 import numbers
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -28,6 +27,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from .._common.arrays import Array, Matrix
+from .._common.locks import cached_property
 from .._common.text import as_first_given, listed, nfc, short
 from .._common.warn import warn_user
 from .._data.arrays import as_array, is_missing, read_csr

@@ -9,7 +9,6 @@ from argparse import Namespace
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from inspect import signature
 from itertools import compress
 from typing import Any
@@ -19,6 +18,7 @@ import scipy.sparse as sp
 
 from .. import estimators, metrics, results
 from .._common.arrays import Array
+from .._common.locks import cached_property
 from .._common.text import sort_naturally
 from .._data.times import Times
 from .._topics import amounts, topic_shares

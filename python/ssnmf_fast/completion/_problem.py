@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
-from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -14,6 +13,7 @@ import scipy.sparse as sp
 from .. import _linalg as ops
 from .._backend.dispatch import kernels
 from .._common.arrays import Array
+from .._common.locks import cached_property
 from .._data.arrays import entry_rows
 from .._data.border import LARGEST, check_integer, check_option, check_real
 from .._linalg import truncated_svd

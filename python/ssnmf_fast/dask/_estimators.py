@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property, wraps
+from functools import wraps
 from inspect import signature
 from itertools import pairwise
 from operator import attrgetter
@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from .. import estimators
 from .._common.arrays import Array, LossName, Matrix
 from .._common.docstrings import complete
+from .._common.locks import cached_property
 from .._data.csr_file import CsrFile
 from .._labels import ClassLabels, Indicators, LabelLists, allowed
 from .._models.factorize import Factorization

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from importlib.util import find_spec
 from typing import Any, ClassVar, TypeVar
 
@@ -13,6 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._common.arrays import Array, LabelsLike, Matrix
+from .._common.locks import cached_property
 from .._common.warn import warn_user
 from .._data.border import CleanMatrix, check_random_state
 from .._data.csr_file import CsrFile, chosen_blocks, chosen_rows

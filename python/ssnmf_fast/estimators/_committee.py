@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from scipy.stats import binomtest
 from sklearn.linear_model import LogisticRegression
 
 from .._common.arrays import Array
+from .._common.locks import cached_property
 from .._common.warn import warn_user
 from .._data.threads import one_blas_thread
 from ._class_topics import LabeledSamples

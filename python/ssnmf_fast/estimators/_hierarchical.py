@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass
-from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._common.arrays import Array, LabelsLike, VectorLike
 from .._common.bases import ClassifierMixin
+from .._common.locks import cached_property
 from .._common.saved import Saved, SavedModels
 from .._common.text import as_first_given, nfc, short
 from .._data.arrays import DataLike, is_missing

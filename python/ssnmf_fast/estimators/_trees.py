@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,6 +11,7 @@ import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
 from .._common.arrays import Array, LossName, MatrixLike, Seed
+from .._common.locks import cached_property
 from .._common.optional import data_frame
 from .._common.text import listed, nfc, short
 from .._data.arrays import refuse_on_disk

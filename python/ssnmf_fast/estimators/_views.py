@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from sklearn.semi_supervised import LabelSpreading
 from sklearn.utils import gen_batches
 
 from .._common.arrays import Array, Matrix, TablesLike
+from .._common.locks import cached_property
 from .._common.text import short
 from .._data.arrays import scale_rows
 from .._data.border import check_matrix, in_order, labels_of

@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,6 +12,7 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 
 from .._common.arrays import Array
+from .._common.locks import cached_property
 from .._common.text import short, sort_naturally
 
 MODEL, SVC, LARGEST, REGRESSION = "model", "LinearSVC", "largest class", "logistic regression"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from inspect import signature
 from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -16,6 +16,7 @@ from numpy.random import Generator
 from sklearn.base import BaseEstimator, clone, is_regressor
 
 from .._common.arrays import Array, LossName, VectorLike
+from .._common.locks import cached_property
 from .._data import tensors
 from .._data.arrays import as_array, entry_rows, refuse_on_disk
 from .._data.border import CleanMatrix, check_data, check_integer, check_real

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from threading import Lock
+
+from .._common.locks import ForkLock
 
 _counts = Counter({"engine": 0, "scikit-learn": 0})
-_lock = Lock()
+_lock = ForkLock()
 
 
 def call_counts() -> dict[str, int]:

@@ -7,7 +7,6 @@ G the other.
 from __future__ import annotations
 
 import time
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from sklearn.utils import check_random_state
 
 from .._backend.dispatch import kernels, padded
 from .._common.arrays import Array, Matrix
+from .._common.locks import cached_property
 from .._data.arrays import column_ranges
 from .._data.border import check_matrix
 from .._data.entries import DenseEntries, Entries, SparseEntries, Target

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import ModuleType
@@ -11,11 +10,12 @@ from typing import Any
 
 import sklearn.decomposition as decomposition
 
+from .._common.locks import ForkLock
 from ._nmf import NMF, MiniBatchNMF, non_negative_factorization
 
 _OWN = {own.__name__: own for own in (NMF, MiniBatchNMF, non_negative_factorization)}
 _THEIRS = {name: getattr(decomposition, name) for name in _OWN}
-_lock = threading.RLock()
+_lock = ForkLock()
 _asked: set[object] = set()  # by patch() and open blocks, while the names are replaced
 _imported: set[tuple[int, str]] = set()  # places that had the new objects before
 
