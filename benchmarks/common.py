@@ -254,7 +254,7 @@ def iteration_seconds(sides: dict[str, Timing], rounds: int) -> dict[str, float]
 
 def resident(field: str) -> float:
     """Return VmRSS (now) or VmHWM (peak) of this process in MB (Linux)."""
-    for line in Path("/proc/self/status").read_text().splitlines():
+    for line in Path("/proc/self/status").read_text("ascii").splitlines():
         if line.startswith(field + ":"):
             return int(line.split()[1]) / 1024
     raise KeyError(field)
@@ -264,7 +264,7 @@ class Clock:
     """Seconds and peak of memory (MB) of a block, and what was resident before it."""
 
     def __enter__(self) -> Clock:
-        Path("/proc/self/clear_refs").write_text("5")  # the peak starts again from here
+        Path("/proc/self/clear_refs").write_text("5", "ascii")  # the peak starts again from here
         self.before = resident("VmRSS")
         self._begin = perf_counter()
         return self
@@ -316,6 +316,6 @@ def load_average() -> str:
 def processor() -> str:
     """Return the name of the processor, by Linux if it tells."""
     told = Path("/proc/cpuinfo")
-    lines = told.read_text().splitlines() if told.exists() else []
+    lines = told.read_text(encoding="utf-8").splitlines() if told.exists() else []
     names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
     return names[0] if names else platform.processor() or platform.machine()

@@ -321,7 +321,7 @@ class TestErrors:
         assert message in complete(table, more, code=2).error
 
     def test_bad_outputs(self, table: Path, full: np.ndarray) -> None:
-        Path("taken").write_text("x")
+        Path("taken").write_text("x", encoding="utf-8")
         for data, out, message in [
             (table, "x.csv", "expected a folder"),
             (table, "taken", "is a file; --out needs a folder"),
@@ -351,5 +351,5 @@ class TestErrors:
 
     def test_repeated_entries_of_a_matrix_file_are_named(self) -> None:
         text = "%%MatrixMarket matrix coordinate real general\n2 2 2\n1 1 1\n1 1 2\n"
-        Path("twice.mtx").write_text(text)
+        Path("twice.mtx").write_text(text, encoding="utf-8")
         assert "[0, 0] more than once" in complete("twice.mtx", out="out.npy", code=2).err

@@ -138,7 +138,7 @@ class TestPrinting:
         assert set(summary["files"]) == found.files
 
     def test_quiet(self, table: Path) -> None:
-        with table.open("a") as file:
+        with table.open("a", encoding="utf-8") as file:
             file.write("n12,!,a\n")  # which a fit that speaks would warn of
         command = f"predict out {table} --quiet --out"
         for found in (fit(table, more="--quiet"), run(f"{command} p.csv")):

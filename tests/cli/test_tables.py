@@ -60,7 +60,7 @@ NUMBERS = "f0,f1,f2,kind\n" + "".join(f"{k},{k % 5},{k % 7},{k % 2}\n" for k in 
 )
 @pytest.mark.parametrize("content", [NUMBERS, "11,12,11,0\n" * 9], ids=["named", "no names"])
 def test_tables_of_numbers_are_led_to_matrices(command: str, content: str) -> None:
-    Path("a.csv").write_text(content)
+    Path("a.csv").write_text(content, encoding="utf-8")
     name, _, more = command.partition(" ")
     refused = run(f"{name} a.csv {more} --out out", code=2)
     assert "a matrix is read from a .npy, .npz or .mtx file" in refused.err

@@ -9,6 +9,8 @@ import tempfile
 from contextlib import suppress
 from pathlib import Path
 
+from .systems import make_hidden_folder, move
+
 # Links to these may lead to a plain file that the shell has open.
 _STREAMS = ("/dev/stdout", "/dev/stderr", "/dev/fd/", "/proc/")
 
@@ -56,7 +58,7 @@ class Replacement:
     def _folder_near(self, target: Path) -> Path:
         """Return a private folder on the file system of a file."""
         if (place := target.parent) not in self._hidden:
-            self._hidden[place] = Path(tempfile.mkdtemp(prefix=".unfinished-", dir=place))
+            self._hidden[place] = make_hidden_folder(place)
         return self._hidden[place]
 
     def move(self) -> None:
@@ -74,11 +76,14 @@ class Replacement:
         try:
             for source, place in aside + placed:
                 tried.append((source, place))
-                os.replace(source, place)
-        except BaseException:
+                move(source, place)
+        except BaseException as error:
             for source, place in reversed(tried):
                 if not os.path.lexists(source):
                     with suppress(OSError):
-                        os.replace(place, source)
+                        move(place, source)
+            if isinstance(error, OSError):  # with the name of the file, not of a hidden one
+                name = next(str(path) for path in tried[-1] if path in self._new)
+                raise OSError(error.errno, error.strerror, name) from error
             raise
         self._new = {}

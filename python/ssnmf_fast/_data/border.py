@@ -143,7 +143,7 @@ def check_support(
 def available_memory() -> int | None:
     free = []
     try:
-        lines = Path("/proc/meminfo").read_text().splitlines()
+        lines = Path("/proc/meminfo").read_text("ascii").splitlines()
         kilobytes = dict(line.split(":", 1) for line in lines)["MemAvailable"]
         free.append(int(kilobytes.split()[0]) * 1024)
     except (OSError, KeyError, ValueError):

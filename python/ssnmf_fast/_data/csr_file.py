@@ -20,6 +20,7 @@ import scipy.sparse as sp
 from .._backend.dispatch import kernels
 from .._common.arrays import Array
 from .._common.saved import npy_header
+from .._common.systems import result_of
 from .arrays import SORTED, OnDisk, check_dtype, float_dtype, inspect_csr, kernel_parts
 from .border import check_entries, check_integer, require_ordinary
 
@@ -207,7 +208,7 @@ class CsrFile(OnDisk):
         with ThreadPoolExecutor(1) as reader:
             pending = reader.submit(copy_context().run, self.rows, self.slices[0])
             for rows, following in zip_longest(self.slices, self.slices[1:]):
-                block = pending.result()
+                block = result_of(pending)
                 if following is not None:
                     pending = reader.submit(copy_context().run, self.rows, following)
                 yield rows, block

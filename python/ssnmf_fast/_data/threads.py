@@ -18,6 +18,7 @@ from threadpoolctl import LibController, OpenBLASController, ThreadpoolControlle
 
 from .._backend import dispatch
 from .._common.locks import ForkLock
+from .._common.systems import result_of
 from .._version import __version__
 
 _MOST = 2**31 - 1  # limit of a C int; kernels do not start more threads than they need
@@ -176,7 +177,7 @@ def run_side_by_side(tasks: Iterable[Task[Result]], jobs: int, threads: int) -> 
                     waiting.append(pool.submit(inside, run, task, lambda _: stopped.is_set()))
                 if not waiting:
                     return
-                yield waiting.popleft().result()
+                yield result_of(waiting.popleft())
         finally:
             stopped.set()
             for future in waiting:

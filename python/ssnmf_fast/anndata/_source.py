@@ -189,7 +189,7 @@ def collected(
     change: Callable[[int, sp.csr_array], sp.csr_array],
 ) -> Iterator[sp.csr_array | CsrFile]:
     """Yield the matrix of some genes; `change` is applied to (number of first row, block)."""
-    with TemporaryDirectory(prefix="ssnmf_fast_", dir=folder) as place:
+    with TemporaryDirectory("", "ssnmf_fast_", folder, ignore_cleanup_errors=True) as place:
         capacity = memory // bytes_of(1, source.dtype)
         n, m = source.matrix.shape
         if source.format is None:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, TextIO, cast
 
 from .._common.optional import MissingPackageError
+from .._common.systems import as_broken_pipe
 from ._options import STANDARD, UsageError, for_json
 from ._parser import build_parser
 
@@ -48,8 +49,9 @@ class _ReportStream:
             if self.failure is None:
                 getattr(self.stream, name)(*given)
         except OSError as error:
-            self.failure, error.filename = error, "standard output"
-            with suppress(OSError, ValueError), Path(os.devnull).open("w") as nowhere:
+            self.failure = as_broken_pipe(error)
+            self.failure.filename = "standard output"
+            with suppress(OSError, ValueError), Path(os.devnull).open("wb") as nowhere:
                 os.dup2(nowhere.fileno(), self.stream.fileno())  # for Python's own last flush
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from argparse import Namespace
 from collections.abc import Sequence
 from contextlib import suppress
@@ -13,6 +12,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from .._common.systems import command_line
 from .._common.text import shorten, sort_naturally
 from .._persist.io import save_with_notes
 from .._persist.texts import VECTORIZER_NAME, write_vectorizer
@@ -237,10 +237,9 @@ def _list_steps(fit: FittedModel, options: Namespace) -> list[tuple[str, list[st
         for name in [name for name in _SHARED if name in options.given]:
             for value in np.atleast_1d(getattr(options, name)):
                 words += [f"--{name.replace('_', '-')}", str(value)]
-        data, file = shlex.quote(options.data), shlex.quote(table)
-        command = f"ssnmf-fast fit {data} ... --more-labels {file}"
+        command = command_line(["ssnmf-fast", "fit", options.data, "...", "--more-labels", table])
         what = "For a higher accuracy, label the samples that help most, in a table to fill in:"
-        steps.append((what, [shlex.join([*words, "--out", table]), command]))
+        steps.append((what, [command_line([*words, "--out", table]), command]))
     return steps
 
 

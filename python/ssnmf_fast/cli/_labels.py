@@ -6,7 +6,6 @@ import csv
 import json
 import os
 import re
-import shlex
 from argparse import Namespace
 from collections import Counter
 from collections.abc import Collection, Sequence
@@ -19,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._common.arrays import Array
+from .._common.systems import command_line
 from .._common.text import as_first_given, nfc, short
 from .._data.arrays import is_missing
 from .._labels import doubts, indicator_matrix, label_key, parse_list
@@ -196,7 +196,7 @@ def warn_of_labels(labels: SampleLabels, options: Namespace) -> None:
     for kind, wrong, word in doubts(counts, map(nfc, options.unlabeled or ())):
         if kind == "joined" and (labels.several or options.label_separator is not None):
             continue
-        mark = shlex.quote((word or "").replace("\n", r"\n"))
+        mark = command_line([(word or "").replace("\n", r"\n")])
         of = f"{counts[word]} samples are of"
         mark = f"={mark}" if mark.startswith("-") else f" {mark}"  # lest it be an option
         who = of if kind == "missing" else f"labels in {option} have"

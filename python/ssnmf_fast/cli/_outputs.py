@@ -174,8 +174,10 @@ def refuse_replacing(out: Path, inputs: Inputs) -> None:
     """Raise UsageError if a file would replace an input, or one in a folder of results."""
     _refuse_input(out, inputs)
     real = Path(os.path.realpath(out))
-    if real.name in (found := read_summary(real.parent))[1] and real.exists():
-        wrong = f"{out} would replace a result of `ssnmf-fast {found[0]}`"
+    command, names = read_summary(real.parent)
+    results = [real.parent / name for name in names if name.lower() == real.name.lower()]
+    if real.exists() and any(path.exists() and real.samefile(path) for path in results):
+        wrong = f"{out} would replace a result of `ssnmf-fast {command}`"
         raise UsageError(f"--out: {wrong}; name another place")
 
 
