@@ -92,6 +92,11 @@ def test_predictions_replace_no_result(matrix: Path, model: Path) -> None:
     refused = run(f"predict {model} {matrix} --out {model}/predictions.csv", code=2)
     assert "would replace a result of `ssnmf-fast fit`" in refused.error
     assert contents() == before
+    # Windows and macOS find a file by its name in capitals: here, by a link.
+    capitals = model / "PREDICTIONS.csv"
+    if not capitals.exists():
+        os.link(model / "predictions.csv", capitals)
+    assert "would replace" in run(f"predict {model} {matrix} --out {capitals}", code=2).error
     for _ in range(2):  # a file of another name may be replaced
         run(f"predict {model} {matrix} --out {model}/new.csv")
 

@@ -4,35 +4,35 @@ from __future__ import annotations
 
 import errno
 import os
-import shlex
 import stat
 import sys
 import time
-from argparse import Namespace
 from concurrent.futures import Future
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
+import numpy as np
 import pytest
 
+import ssnmf_fast as sf
 from ssnmf_fast import cli
-from ssnmf_fast._common import systems
-from ssnmf_fast._common.replacement import Replacement
-from ssnmf_fast.cli._options import UsageError
-from ssnmf_fast.cli._outputs import refuse_replacing
 
-each_system = pytest.mark.parametrize("windows", [False, True])
+
+@pytest.fixture(params=["linux", "win32"])
+def windows(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
+    monkeypatch.setattr(sys, "platform", request.param)
+    monkeypatch.setattr(time, "sleep", lambda _: None)
+    return bool(request.param == "win32")
 
 
 @pytest.fixture
-def held(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
-    """Files by their names, and how often a move to them is refused, as while they are open."""
+def moves(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
+    """How often a move to a name is refused, as while another program reads the file."""
     refusals: dict[str, int] = {}
     replace = os.replace
 
     def refuse_or_replace(source: Path, target: Path) -> None:
-        if refusals.get(target.name, 0):
+        if Path(source).read_bytes() != b"old" and refusals.get(target.name, 0):
             refusals[target.name] -= 1
             raise PermissionError(errno.EACCES, "used by another process", str(source))
         replace(source, target)
@@ -41,106 +41,74 @@ def held(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
     return refusals
 
 
-def write(*paths: Path) -> None:
-    with Replacement() as files:
-        for path in paths:
-            files.path(path).write_text("new", encoding="utf-8")
-
-
-def set_windows(monkeypatch: pytest.MonkeyPatch, windows: bool = True) -> None:
-    monkeypatch.setattr(systems, "WINDOWS", windows)
-    monkeypatch.setattr(systems, "_PAUSES", (0.0, 0.0))
-
-
-@each_system
 def test_replace_a_file_that_a_scanner_reads(
-    windows: bool, tmp_path: Path, held: dict[str, int], monkeypatch: pytest.MonkeyPatch
+    windows: bool, tmp_path: Path, moves: dict[str, int]
 ) -> None:
-    set_windows(monkeypatch, windows)
-    (tmp_path / "a").write_text("old", encoding="utf-8")
-    held["a"] = 2
+    path = tmp_path / "model.npz"
+    path.write_bytes(b"old")
+    moves[path.name] = 2
+    model = sf.NMF(n_components=1, random_state=0).fit(np.eye(2))
     if windows:
-        write(tmp_path / "a")
-    else:  # where nothing but the rights of the user refuses it
+        sf.save(model, path)
+    else:  # where only the rights of the user refuse it
         with pytest.raises(PermissionError):
-            write(tmp_path / "a")
-    assert (tmp_path / "a").read_text(encoding="utf-8") == ("new" if windows else "old")
-    assert os.listdir(tmp_path) == ["a"]
+            sf.save(model, path)
+    assert (path.read_bytes() == b"old") != windows
+    assert os.listdir(tmp_path) == [path.name]
 
 
-@each_system
-@pytest.mark.parametrize("names", ["b", "ab"])
 def test_replace_a_file_that_stays_open(
-    names: str, windows: bool, tmp_path: Path, held: dict[str, int], monkeypatch: pytest.MonkeyPatch
+    windows: bool, tmp_path: Path, moves: dict[str, int]
 ) -> None:
-    """No file is new, and the error has the name that the user knows."""
-    set_windows(monkeypatch, windows)
-    for name in names:
-        (tmp_path / name).write_text("old", encoding="utf-8")
-    move = systems.move
-
-    def refuse(source: Path, target: Path) -> None:
-        if target == tmp_path / "b" and source.read_text(encoding="utf-8") == "new":
-            held["b"] = 3 if windows else 1
-        move(source, target)
-
-    monkeypatch.setattr("ssnmf_fast._common.replacement.move", refuse)
+    """All files stay as they were, and the error has the name that the user knows."""
+    found = sf.selection.consensus(np.eye(6) + 0.1, 2, n_starts=4, random_state=0)
+    paths = found.to_cnmf(tmp_path, "run")
+    for path in paths:
+        path.write_bytes(b"old")
+    moves[paths[-1].name] = 9
     with pytest.raises(PermissionError, match="another process") as caught:
-        write(*(tmp_path / name for name in names))
-    assert caught.value.filename == str(tmp_path / "b")
-    assert {p.name: p.read_text(encoding="utf-8") for p in tmp_path.iterdir()} == dict.fromkeys(
-        names, "old"
-    )
+        found.to_cnmf(tmp_path, "run")
+    assert caught.value.filename == str(paths[-1])
+    assert {path.read_bytes() for path in tmp_path.iterdir()} == {b"old"}
 
 
-@each_system
-def test_rights_of_the_hidden_folder(
+def test_rights_of_new_files(
     windows: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    set_windows(monkeypatch, windows)
-    modes = []
-    mkdir = Path.mkdir
-    monkeypatch.setattr(Path, "mkdir", lambda path, mode: modes.append(mode) or mkdir(path, mode))
-    with Replacement() as files:
-        folder = files.path(tmp_path / "a").parent
-        assert folder.name.startswith(".")
-        assert folder.parent == tmp_path
-        assert windows or os.name == "nt" or stat.S_IMODE(folder.stat().st_mode) == 0o700
-        files.path(tmp_path / "a").write_text("new", encoding="utf-8")
-    assert modes == [0o777 if windows else 0o700]
+    """On Windows, files keep the access list of the folder that they come from."""
+    modes, replace = [], os.replace
+
+    def record(source: Path, target: Path) -> None:
+        assert source.parent.parent == target.parent
+        modes.append(stat.S_IMODE(source.parent.stat().st_mode))
+        replace(source, target)
+
+    monkeypatch.setattr(os, "replace", record)
+    sf.save(sf.NMF(n_components=1, random_state=0).fit(np.eye(2)), tmp_path / "model.npz")
+    os.umask(mask := os.umask(0))
+    if os.name == "posix":
+        assert modes == [0o777 & ~mask if windows else 0o700]
 
 
-@each_system
-def test_results_are_waited_for(windows: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    set_windows(monkeypatch, windows)
-    waits = []
-    real = systems.wait
+def test_waits_let_ctrl_c_through(windows: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On Windows, nothing interrupts a wait for a result that is not there."""
+    done, result = [], Future.result
 
-    def wait(futures: Any, seconds: float) -> Any:
-        waits.append(seconds)
-        return real(futures, seconds)
+    def record(future: Future[Any], timeout: float | None = None) -> Any:
+        done.append(future.done())
+        return result(future, timeout)
 
-    monkeypatch.setattr(systems, "wait", wait)
-    future: Future[int] = Future()
-    thread = Thread(target=lambda: (time.sleep(0.3), future.set_result(7)))
-    thread.start()
-    assert systems.result_of(future) == 7
-    thread.join()
-    assert (len(waits) >= 2) == windows
-    assert all(seconds <= 0.1 for seconds in waits)
-    failed: Future[int] = Future()
-    failed.set_exception(ValueError("of the task"))
-    with pytest.raises(ValueError, match="of the task"):
-        systems.result_of(failed)
+    monkeypatch.setattr(Future, "result", record)
+    X = np.random.default_rng(0).random((200, 100))
+    sf.factorize(X, n_components=8, n_starts=4, n_threads=2, max_iter=100, random_state=0)
+    assert done
+    assert all(done) or not windows
 
 
-@each_system
 @pytest.mark.parametrize("number", [errno.EPIPE, errno.EINVAL, errno.ENOSPC])
 def test_the_reader_of_a_pipe_ends(
     number: int, windows: bool, monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:
-    set_windows(monkeypatch, windows)
-
     class Closed:
         encoding = "cp1252"
 
@@ -153,45 +121,5 @@ def test_the_reader_of_a_pipe_ends(
     code = cli.main(["show-config"])
     ended = number == errno.EPIPE or (windows and number == errno.EINVAL)
     assert code == (0 if ended else 2)
-    assert capsys.readouterr().err == (
-        "" if ended else f"ssnmf-fast: error: standard output: {os.strerror(number)}\n"
-    )
-
-
-@pytest.mark.parametrize(
-    ("word", "quoted"),
-    [
-        (r"C:\data\posts.csv", r"C:\data\posts.csv"),
-        (r"C:\my data\posts.csv", r'"C:\my data\posts.csv"'),
-        ("|", '"|"'),
-        ("a&b", '"a&b"'),
-        ("", '""'),
-        ("größe.csv", "größe.csv"),
-    ],
-)
-def test_commands_to_copy(word: str, quoted: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    set_windows(monkeypatch, False)
-    assert shlex.split(systems.command_line(["fit", word])) == ["fit", word]
-    set_windows(monkeypatch, True)
-    assert systems.command_line(["fit", word]) == f"fit {quoted}"
-
-
-def test_a_result_by_a_name_in_capitals(tmp_path: Path) -> None:
-    """Windows and macOS find it: here, by a link."""
-    content = '{"command": "fit", "files": ["metrics.json", "topics.csv"]}'
-    (tmp_path / "metrics.json").write_text(content, encoding="utf-8")
-    (tmp_path / "topics.csv").touch()
-    refuse_replacing(tmp_path / "Topics.csv" if os.name == "posix" else tmp_path / "other", [])
-    if not (tmp_path / "Topics.csv").exists():
-        os.link(tmp_path / "topics.csv", tmp_path / "Topics.csv")
-    for name in ("topics.csv", "Topics.csv"):
-        with pytest.raises(UsageError, match="would replace a result of `ssnmf-fast fit`"):
-            refuse_replacing(tmp_path / name, [])
-
-
-def test_a_stream_without_the_characters(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As a pipe on Windows has them."""
-    written: list[str] = []
-    stream: Any = Namespace(encoding="cp1252", write=written.append)
-    cli._ReportStream(stream).write("größe… ≥ █")
-    assert written == ["größe… \\u2265 \\u2588"]
+    message = f"ssnmf-fast: error: standard output: {os.strerror(number)}\n"
+    assert capsys.readouterr().err == ("" if ended else message)

@@ -1,4 +1,4 @@
-"""What Windows does differently, a function for each; tests set `WINDOWS`."""
+"""What Windows does differently, a function for each."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import errno
 import os
 import re
 import shlex
+import sys
 import time
 from collections.abc import Iterable
 from concurrent.futures import Future, wait
@@ -15,14 +16,17 @@ from typing import TypeVar
 
 Result = TypeVar("Result")
 
-WINDOWS = os.name == "nt"
 _BETWEEN_WAITS = 0.1  # seconds
 _PAUSES = (0.02, 0.1, 0.5)
 
 
+def _on_windows() -> bool:
+    return sys.platform == "win32"  # tests set it
+
+
 def move(source: Path, target: Path) -> None:
     """Move a file; on Windows, another program that reads it (a virus scanner) is waited for."""
-    for pause in _PAUSES if WINDOWS else ():
+    for pause in _PAUSES if _on_windows() else ():
         try:
             os.replace(source, target)
             return
@@ -34,24 +38,24 @@ def move(source: Path, target: Path) -> None:
 def make_hidden_folder(parent: Path) -> Path:
     """Make a private folder; on Windows not private, as files keep its rights when they move."""
     folder = parent / f".unfinished-{token_hex(8)}"
-    folder.mkdir(0o777 if WINDOWS else 0o700)
+    folder.mkdir(0o777 if _on_windows() else 0o700)
     return folder
 
 
 def result_of(future: Future[Result]) -> Result:
     """Wait for a result; on Windows, Ctrl-C takes effect only between two waits."""
-    while WINDOWS and not wait([future], _BETWEEN_WAITS).done:
+    while _on_windows() and not wait([future], _BETWEEN_WAITS).done:
         pass
     return future.result()
 
 
 def as_broken_pipe(error: OSError) -> OSError:
     """Return BrokenPipeError if the reader of a pipe has ended: on Windows, EINVAL."""
-    return BrokenPipeError() if WINDOWS and error.errno == errno.EINVAL else error
+    return BrokenPipeError() if _on_windows() and error.errno == errno.EINVAL else error
 
 
 def command_line(words: Iterable[str]) -> str:
     """Quote words for the shell: on Windows, only double quotes count."""
-    if not WINDOWS:
+    if not _on_windows():
         return shlex.join(words)
     return " ".join(w if re.fullmatch(r"[\w@+=:,./\\-]+", w) else f'"{w}"' for w in words)
