@@ -1,10 +1,11 @@
-"""Locks: none that another thread of the parent may hold forever in a forked child."""
+"""Locks that are free in a forked child, and waits that Ctrl-C ends."""
 
 from __future__ import annotations
 
 import os
 import sys
 from collections.abc import Callable
+from concurrent.futures import Future, wait
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
@@ -47,3 +48,10 @@ class ForkLock:
 
     def __exit__(self, *error: object) -> None:
         self._lock.release()
+
+
+def result_of(future: Future[Any]) -> Any:
+    """Wait for a result; on Windows, Ctrl-C takes effect only between two waits."""
+    while sys.platform == "win32" and not wait([future], 0.1).done:
+        pass
+    return future.result()

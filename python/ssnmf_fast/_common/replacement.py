@@ -5,14 +5,24 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+import sys
 import tempfile
+import time
 from contextlib import suppress
 from pathlib import Path
-
-from .systems import make_hidden_folder, move
+from secrets import token_hex
 
 # Links to these may lead to a plain file that the shell has open.
 _STREAMS = ("/dev/stdout", "/dev/stderr", "/dev/fd/", "/proc/")
+
+
+def _move(source: Path, target: Path) -> None:
+    """Move a file; on Windows, another program that reads it (a virus scanner) is waited for."""
+    for pause in (0.02, 0.1, 0.5) if sys.platform == "win32" else ():
+        with suppress(PermissionError):
+            return os.replace(source, target)
+        time.sleep(pause)
+    return os.replace(source, target)
 
 
 class Replacement:
@@ -58,7 +68,10 @@ class Replacement:
     def _folder_near(self, target: Path) -> Path:
         """Return a private folder on the file system of a file."""
         if (place := target.parent) not in self._hidden:
-            self._hidden[place] = make_hidden_folder(place)
+            hidden = self._hidden[place] = place / f".unfinished-{token_hex(8)}"
+            hidden.mkdir(
+                0o777 if sys.platform == "win32" else 0o700
+            )  # there, files keep its rights
         return self._hidden[place]
 
     def move(self) -> None:
@@ -76,12 +89,12 @@ class Replacement:
         try:
             for source, place in aside + placed:
                 tried.append((source, place))
-                move(source, place)
+                _move(source, place)
         except BaseException as error:
             for source, place in reversed(tried):
                 if not os.path.lexists(source):
                     with suppress(OSError):
-                        move(place, source)
+                        _move(place, source)
             if isinstance(error, OSError):  # with the name of the file, not of a hidden one
                 name = next(str(path) for path in tried[-1] if path in self._new)
                 raise OSError(error.errno, error.strerror, name) from error

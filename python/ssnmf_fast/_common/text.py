@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import re
+import shlex
+import sys
 import unicodedata
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
@@ -62,3 +64,10 @@ def listed(names: Sequence[Any]) -> str:
     """Return a text with the first names, and the number of the others."""
     more = len(names) - _SHOWN
     return ", ".join(map(short, names[:_SHOWN])) + (f" and {more} more" * (more > 0))
+
+
+def command_line(words: Iterable[str]) -> str:
+    """Quote words for the shell; that of Windows knows double quotes alone."""
+    if sys.platform != "win32":
+        return shlex.join(words)
+    return " ".join(w if re.fullmatch(r"[\w@+=:,./\\-]+", w) else f'"{w}"' for w in words)

@@ -19,8 +19,8 @@ import scipy.sparse as sp
 
 from .._backend.dispatch import kernels
 from .._common.arrays import Array
+from .._common.locks import result_of
 from .._common.saved import npy_header
-from .._common.systems import result_of
 from .arrays import SORTED, OnDisk, check_dtype, float_dtype, inspect_csr, kernel_parts
 from .border import check_entries, check_integer, require_ordinary
 

@@ -17,8 +17,7 @@ from typing import Any, TypeVar
 from threadpoolctl import LibController, OpenBLASController, ThreadpoolController, register
 
 from .._backend import dispatch
-from .._common.locks import ForkLock
-from .._common.systems import result_of
+from .._common.locks import ForkLock, result_of
 from .._version import __version__
 
 _MOST = 2**31 - 1  # limit of a C int; kernels do not start more threads than they need

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import errno
 import importlib
 import json
 import os
@@ -16,7 +17,6 @@ from pathlib import Path
 from typing import Any, TextIO, cast
 
 from .._common.optional import MissingPackageError
-from .._common.systems import as_broken_pipe
 from ._options import STANDARD, UsageError, for_json
 from ._parser import build_parser
 
@@ -49,7 +49,8 @@ class _ReportStream:
             if self.failure is None:
                 getattr(self.stream, name)(*given)
         except OSError as error:
-            self.failure = as_broken_pipe(error)
+            ended = sys.platform == "win32" and error.errno == errno.EINVAL  # the reader of a pipe
+            self.failure = BrokenPipeError() if ended else error
             self.failure.filename = "standard output"
             with suppress(OSError, ValueError), Path(os.devnull).open("wb") as nowhere:
                 os.dup2(nowhere.fileno(), self.stream.fileno())  # for Python's own last flush

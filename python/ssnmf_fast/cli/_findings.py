@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from .._common.systems import command_line
-from .._common.text import shorten, sort_naturally
+from .._common.text import command_line, shorten, sort_naturally
 from .._persist.io import save_with_notes
 from .._persist.texts import VECTORIZER_NAME, write_vectorizer
 from .._topics import Topics, class_means, numbered_names, real_terms

@@ -18,8 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._common.arrays import Array
-from .._common.systems import command_line
-from .._common.text import as_first_given, nfc, short
+from .._common.text import as_first_given, command_line, nfc, short
 from .._data.arrays import is_missing
 from .._labels import doubts, indicator_matrix, label_key, parse_list
 from .._persist.texts import strip_markup
