@@ -69,9 +69,8 @@ class Replacement:
         """Return a private folder on the file system of a file."""
         if (place := target.parent) not in self._hidden:
             hidden = self._hidden[place] = place / f".unfinished-{token_hex(8)}"
-            hidden.mkdir(
-                0o777 if sys.platform == "win32" else 0o700
-            )  # there, files keep its rights
+            # On Windows, files keep the rights of the folder that they were made in.
+            hidden.mkdir(0o777 if sys.platform == "win32" else 0o700)
         return self._hidden[place]
 
     def move(self) -> None:
