@@ -61,7 +61,9 @@ def compiler(platform: Platform) -> str:
     package = importlib.util.find_spec("ziglang")
     if package is None or package.origin is None:
         sys.exit("pip install ziglang")
-    return f"{Path(package.origin).with_name('zig')} c++ -target {platform.triple}"
+    zig = Path(package.origin).with_name("zig")
+    # It passes an option to Clang that Clang does not know for MinGW.
+    return f"{zig} c++ -target {platform.triple} -Wno-unused-command-line-argument"
 
 
 def call(*command: object, **environment: str) -> None:
@@ -86,7 +88,7 @@ def check(platform: Platform, level: str, folder: Path) -> str:
         "SSNMF_FAST_WERROR": "ON",
     }
     if platform.system == "Windows":
-        options["CMAKE_RC_COMPILER"] = "rc"  # not called: there are no resources
+        options["CMAKE_RC_COMPILER"] = sys.executable  # not called: there are no resources
     definitions = [f"-D{name}={value}" for name, value in options.items()]
     start = time.monotonic()
     call("cmake", "-S", ROOT, "-B", folder, "-G", "Ninja", *definitions, CXX=compiler(platform))
