@@ -82,8 +82,10 @@ void add_mapped_product(const Rows<const T>& F, const Rows<const T>& G, const Ro
   };
   const Size stride = Panels<T>::whole_registers(out.columns);
   const auto workspace = [&] {
-    return Workspace{
-        {}, {}, Buffer<T>(kMappedRows * kMappedColumns), Buffer<T>(kMappedRows * stride)};
+    return Workspace{{},
+                     {},
+                     Buffer<T>(kMappedRows * kMappedColumns),
+                     Buffer<T>(std::size_t(kMappedRows * stride))};
   };
   const int team = useful_threads(F.rows * G.rows * (F.columns + H.columns), threads);
   parallel_for(blocks.count(), team, workspace, [&](Workspace& work, Size block) {
