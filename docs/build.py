@@ -1,4 +1,4 @@
-"""Build the documentation; a warning, or a link within it that leads nowhere, is an error.
+"""Build the documentation; warnings, links that lead nowhere, and hidden arguments are errors.
 
     python docs/build.py FOLDER
 
@@ -8,6 +8,7 @@ The gallery runs its examples, which takes a minute.
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from html.parser import HTMLParser
 from pathlib import Path
@@ -55,6 +56,17 @@ def broken_links(site: Path) -> list[str]:
     return broken
 
 
+def hidden_arguments(site: Path) -> list[str]:
+    """Return the signatures that do not name their arguments, a line each."""
+    found = []
+    for path in sorted((site / "api/generated").glob("*.html")):
+        for signature in re.findall(r'<dt class="sig .*?</dt>', path.read_text("utf-8"), re.DOTALL):
+            words = re.sub(r"<[^>]*>|\s", "", signature)
+            if "*args" in words or "**kwargs" in words:
+                found.append(f"{path.relative_to(site)}: {words}")
+    return found
+
+
 def main() -> int:
     """Run the command."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -64,10 +76,11 @@ def main() -> int:
 
     site = arguments.folder.resolve()
     status = build(["-q", "-W", "--keep-going", "-j", "2", "-b", "html", str(DOCS), str(site)])
-    broken = broken_links(site) if status == 0 else []
-    for line in broken:
-        print(f"This link leads nowhere: {line}", file=sys.stderr)
-    return 1 if status or broken else 0
+    broken = [] if status else broken_links(site)
+    found = [f"This link leads nowhere: {line}" for line in broken]
+    found += [f"This does not name its arguments: {line}" for line in hidden_arguments(site)]
+    print(*found, sep="\n", end="\n" if found else "", file=sys.stderr)
+    return 1 if status or found else 0
 
 
 if __name__ == "__main__":

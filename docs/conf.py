@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import sys
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from ssnmf_fast import __version__ as release
+from docutils import nodes
+
+import ssnmf_fast
 
 sys.path.insert(0, str(Path(__file__).parent))
+
+_PACKAGE = Path(ssnmf_fast.__file__).parents[1]
 
 project = "ssnmf_fast"
 author = "The ssnmf_fast contributors"
 copyright = author
-version = release
+version = release = ssnmf_fast.__version__
 extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
+    "sphinx.ext.linkcode",
     "sphinx.ext.mathjax",
     "numpydoc",
     "myst_parser",
@@ -38,12 +44,19 @@ autodoc_typehints = "none"
 autosummary_generate = True
 numpydoc_show_class_members = False
 numpydoc_xref_param_type = False
+# A parameter a line, with its default, where one line is not enough.
+python_maximum_signature_line_length = 79
+python_trailing_comma_in_multi_line_signatures = False
+toc_object_entries_show_parents = "hide"
 
 sphinx_gallery_conf = {
     "capture_repr": (),
     "image_scrapers": ("matplotlib", "gallery_pictures"),
     "examples_dirs": "../examples/gallery",
     "gallery_dirs": "gallery",
+    # Which examples use what; pages of the reference list them.
+    "backreferences_dir": "gallery/backreferences",
+    "doc_module": ("ssnmf_fast",),
     "filename_pattern": r"/plot_",
     "download_all_examples": False,
     "remove_config_comments": True,
@@ -99,7 +112,41 @@ def _shorten(app: Any, what: str, name: str, thing: Any, options: Any, lines: li
         lines += ["", "Arguments, attributes and results are those that scikit-learn documents."]
 
 
+def _escape(app: Any, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
+    """Keep the initial of an author from being the number of a list: "H. Steck"."""
+    lines[:] = [re.sub(r"^(\s*\.\. \[\S+\] \w)\. ", r"\1\\. ", line) for line in lines]
+
+
+def _keep_numbers(app: Any, doctree: nodes.document) -> None:
+    """Mark numbers that a browser would break, such as 1e-5 and 20 %."""
+    for text in list(doctree.findall(nodes.Text)):
+        if not isinstance(text.parent, nodes.paragraph | nodes.strong | nodes.emphasis):
+            continue
+        parts = re.split(r"([\d.,]*\d(?:e-\d+| %))", text.astext())
+        marked = [nodes.inline("", part, classes=["number"]) for part in parts]
+        marked[::2] = map(nodes.Text, parts[::2])
+        if len(parts) > 1:
+            text.parent.replace(text, [node for node in marked if node.astext()])
+
+
+def linkcode_resolve(domain: str, info: dict[str, str]) -> str | None:
+    """Return the address of the source of an object in this version."""
+    thing: Any = sys.modules[info["module"]]
+    for part in info["fullname"].split("."):
+        thing = getattr(thing, part, None)
+    thing = inspect.unwrap(getattr(thing, "fget", thing))
+    try:
+        path = Path(inspect.getsourcefile(thing) or "").relative_to(_PACKAGE)
+        lines, first = inspect.getsourcelines(thing)
+    except (OSError, TypeError, ValueError):  # data, and what scikit-learn defines
+        return None
+    place = f"python/{path.as_posix()}#L{first}-L{first + len(lines) - 1}"
+    return f"{html_theme_options['github_url']}/blob/v{release}/{place}"
+
+
 def setup(app: Any) -> None:
     """Connect the functions above."""
     app.connect("autodoc-skip-member", _skip)
+    app.connect("doctree-read", _keep_numbers)
     app.connect("autodoc-process-docstring", _shorten, priority=400)
+    app.connect("autodoc-process-docstring", _escape, priority=900)  # after numpydoc

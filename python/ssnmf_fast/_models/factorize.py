@@ -87,7 +87,7 @@ def factorize(
         Nonnegative weights (W and L) of the loss of each entry.  Samples and features without an
         observed entry have loadings of 0, unless they are fixed or penalties join them to others.
     solver : {"auto", "mm", "mu", "hals"}
-        Update rule; all but "mu" never raise the objective.  See docs/guide/solvers.md.
+        Update rule; all but "mu" never raise the objective.  See :doc:`/guide/solvers`.
 
         - "auto", the fastest: "hals" for Frobenius losses (with momentum if there are no labels);
           the model fills in missing entries and what other weights of single entries leave out.
