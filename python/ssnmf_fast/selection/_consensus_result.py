@@ -344,7 +344,10 @@ class Consensus:
         return clean
 
     def plot(self, *, title: str | None = None) -> Figure:
-        """Draw the clusters with :func:`ssnmf_fast.plotting.clustergram`, and return its figure."""
+        """Draw the clusters with :func:`ssnmf_fast.plotting.clustergram`, and return its figure.
+
+        ``found.plot().savefig("starts.png")`` saves it; pyplot's ``savefig`` does not know of it.
+        """
         return clustergram(self, title=title)
 
     def consensus_matrix(self) -> Array:
