@@ -32,7 +32,7 @@ PACKAGE = Path(sf.__file__).parent
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?")
 
 
-DATA = re.compile(r'"(\w+\.jsonl\.gz)"')
+DATA = re.compile(r'"(\w+\.(?:jsonl\.gz|npz))"')
 PATH = re.compile(r"\b(?:python/ssnmf_fast|cpp|cmake|tests)/[\w/.]*\w")
 
 
