@@ -2,10 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from matplotlib.figure import Figure
 from sphinx_gallery.scrapers import figure_rst
+
+
+# Pages that come first in their sections; the others follow by name.
+FIRST = ["parts_of_digits", "topics_with_names", "few_labels", "missing_entries"]
+FIRST += ["number_of_topics", "number_of_components", "solvers"]
+
+
+def order_of_learning(folder: str) -> Callable[[str], tuple[int, str]]:
+    """Return the sort key of the pages of a section."""
+
+    def key(name: str) -> tuple[int, str]:
+        page = name.removeprefix("plot_").removesuffix(".py")
+        return (FIRST.index(page) if page in FIRST else len(FIRST), name)
+
+    return key
 
 
 def save_pictures(block: Any, block_vars: dict[str, Any], gallery_conf: dict[str, Any]) -> str:
