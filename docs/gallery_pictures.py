@@ -8,7 +8,6 @@ from typing import Any
 from matplotlib.figure import Figure
 from sphinx_gallery.scrapers import figure_rst
 
-
 # Pages that come first in their sections; the others follow by name.
 FIRST = ["parts_of_digits", "topics_with_names", "few_labels", "missing_entries"]
 FIRST += ["number_of_topics", "number_of_components", "solvers"]

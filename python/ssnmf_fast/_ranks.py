@@ -232,7 +232,7 @@ class RankChoice:
     def plot(self, ax: Axes | None = None) -> Figure:
         """Draw the scores with :func:`ssnmf_fast.plotting.rank_curve`, and return its figure.
 
-        ``choice.plot().savefig("ranks.png")`` saves it; pyplot's ``savefig`` does not know of it.
+        ``choice.plot().savefig("ranks.png")`` saves it; ``pyplot.savefig`` would save an empty one.
         """
         return rank_curve(self, ax=ax)
 

@@ -17,7 +17,7 @@ _ANSWERS = {
     "update_H": "=False is ssnmf_fast.represent or transform here",
     "sample_weight": "is X_weights here: X_weights=ssnmf_fast.weights.outer(rows=sample_weight)",
     "mask": "is X_weights here: ssnmf_fast.weights.observed(mask) if it marks observed entries, "
-    "weights.missing(mask) if it marks missing ones",
+    "weights.missing(mask) if it marks missing entries",
     "batch_size": "is not needed: partial_fit takes batches of any size",
     "Y": "is called y here, with a row for each sample: y=Y.T",
     "L": "is y_weights here, with a row for each sample; the L of TS-NMF, the topics that a "

@@ -346,7 +346,7 @@ class Consensus:
     def plot(self, *, title: str | None = None) -> Figure:
         """Draw the clusters with :func:`ssnmf_fast.plotting.clustergram`, and return its figure.
 
-        ``found.plot().savefig("starts.png")`` saves it; pyplot's ``savefig`` does not know of it.
+        ``found.plot().savefig("starts.png")`` saves it; ``pyplot.savefig`` would save an empty one.
         """
         return clustergram(self, title=title)
 
