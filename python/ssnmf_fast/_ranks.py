@@ -230,10 +230,7 @@ class RankChoice:
         return table
 
     def plot(self, ax: Axes | None = None) -> Figure:
-        """Draw the scores with :func:`ssnmf_fast.plotting.rank_curve`, and return its figure.
-
-        ``choice.plot().savefig("ranks.png")`` saves it; ``pyplot.savefig`` would save an empty one.
-        """
+        """Draw the scores with :func:`ssnmf_fast.plotting.rank_curve`; ``plot().savefig`` saves them."""
         return rank_curve(self, ax=ax)
 
 

@@ -344,10 +344,7 @@ class Consensus:
         return clean
 
     def plot(self, *, title: str | None = None) -> Figure:
-        """Draw the clusters with :func:`ssnmf_fast.plotting.clustergram`, and return its figure.
-
-        ``found.plot().savefig("starts.png")`` saves it; ``pyplot.savefig`` would save an empty one.
-        """
+        """Draw the clusters with :func:`ssnmf_fast.plotting.clustergram`; ``plot().savefig`` saves them."""
         return clustergram(self, title=title)
 
     def consensus_matrix(self) -> Array:
