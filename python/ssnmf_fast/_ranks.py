@@ -230,7 +230,7 @@ class RankChoice:
         return table
 
     def plot(self, ax: Axes | None = None) -> Figure:
-        """Draw the scores with :func:`ssnmf_fast.plotting.rank_curve`; ``plot().savefig`` saves them."""
+        """Draw the scores with :func:`ssnmf_fast.plotting.rank_curve`; save by its `savefig`."""
         return rank_curve(self, ax=ax)
 
 

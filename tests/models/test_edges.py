@@ -13,7 +13,6 @@ from helpers.refused import refused
 
 import ssnmf_fast as sf
 from ssnmf_fast import extend
-from ssnmf_fast._solver.terms import registry
 
 
 def test_empty_dok_matrix() -> None:
@@ -108,7 +107,6 @@ def test_a_loss_with_another_slope_is_refused() -> None:
     refused("Check its value, P, N", extend.register_loss, loss)
     loss.slope = 2.0
     assert extend.register_loss(loss) is loss
-    del registry["squares"]
 
 
 def test_a_loss_without_a_value_is_refused() -> None:
