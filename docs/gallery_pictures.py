@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from matplotlib.figure import Figure
@@ -13,14 +13,10 @@ FIRST = ["parts_of_digits", "topics_with_names", "few_labels", "missing_entries"
 FIRST += ["number_of_topics", "number_of_components", "solvers"]
 
 
-def order_of_learning(folder: str) -> Callable[[str], tuple[int, str]]:
-    """Return the sort key of the pages of a section."""
-
-    def key(name: str) -> tuple[int, str]:
-        page = name.removeprefix("plot_").removesuffix(".py")
-        return (FIRST.index(page) if page in FIRST else len(FIRST), name)
-
-    return key
+def order_of_learning(name: str) -> tuple[int, str]:
+    """Return the sort key of a page in its section."""
+    page = Path(name).stem.removeprefix("plot_")
+    return (FIRST.index(page) if page in FIRST else len(FIRST), name)
 
 
 def save_pictures(block: Any, block_vars: dict[str, Any], gallery_conf: dict[str, Any]) -> str:
