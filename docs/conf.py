@@ -63,7 +63,12 @@ sphinx_gallery_conf = {
     "show_memory": False,
     "show_signature": False,
     "abort_on_example_error": True,
-    "within_subsection_order": "FileNameSortKey",
+    "subsection_order": [
+        f"../examples/gallery/{name}"
+        for name in ("topics", "labels", "missing", "choosing", "solvers")
+    ],
+    "within_subsection_order": "gallery_pictures.order_of_learning",
+    "thumbnail_size": (480, 340),
 }
 
 html_theme = "pydata_sphinx_theme"

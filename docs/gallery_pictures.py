@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from matplotlib.figure import Figure
 from sphinx_gallery.scrapers import figure_rst
+
+# Pages that come first in their sections; the others follow by name.
+FIRST = ["parts_of_digits", "topics_with_names", "few_labels", "missing_entries"]
+FIRST += ["number_of_topics", "number_of_components", "solvers"]
+
+
+def order_of_learning(name: str) -> tuple[int, str]:
+    """Return the sort key of a page in its section."""
+    page = Path(name).stem.removeprefix("plot_")
+    return (FIRST.index(page) if page in FIRST else len(FIRST), name)
 
 
 def save_pictures(block: Any, block_vars: dict[str, Any], gallery_conf: dict[str, Any]) -> str:

@@ -32,7 +32,7 @@ PACKAGE = Path(sf.__file__).parent
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?")
 
 
-DATA = re.compile(r'"(\w+\.jsonl\.gz)"')
+DATA = re.compile(r'"(\w+\.(?:jsonl\.gz|npz))"')
 PATH = re.compile(r"\b(?:python/ssnmf_fast|cpp|cmake|tests)/[\w/.]*\w")
 
 
@@ -188,7 +188,7 @@ def test_shown_output_is_compared() -> None:
 
 def test_code_has_79_columns() -> None:
     """Where no browser measures it, columns tell whether code fits on its page."""
-    gallery = sorted((ROOT / "examples" / "gallery").glob("*.py"))
+    gallery = sorted((ROOT / "examples" / "gallery").glob("*/*.py"))
     lines = [
         (b.page, line) for p in [README, *PAGES] for b in blocks(p) for line in b.text.split("\n")
     ]

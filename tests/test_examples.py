@@ -9,7 +9,7 @@ import pytest
 
 FOLDER = Path(__file__).resolve().parents[1] / "examples"
 EXAMPLES = sorted(FOLDER.glob("*.py"))
-GALLERY = sorted((FOLDER / "gallery").glob("plot_*.py"))
+GALLERY = sorted((FOLDER / "gallery").glob("*/plot_*.py"))
 
 # Runs examples, each with the first so many digits, in one process: to import everything takes
 # longer than they do.  Of each it prints a line: its name, and how many lines it has printed.

@@ -120,7 +120,10 @@ class RankChoice:
         tried = f"{self.ranks[0]} to {self.ranks[-1]}" if len(self.ranks) > 1 else "this one"
         asked = f"criterion={self.criterion!r}, rule={self.rule!r}"
         head = f"RankChoice(rank={self.rank}, of {len(self.ranks)} tried, {tried}; {asked})"
-        return "\n  ".join([head, *self.notes])
+        errors = ["" if np.isnan(e) else f" +- {e:.2g}" for e in self.standard_errors]
+        of_ranks = zip(self.ranks, self.means, errors, strict=True)
+        scores = [f"{rank:4}: {mean:.5g}{error}" for rank, mean, error in of_ranks]
+        return "\n  ".join([head, f"{self.label}:", *scores, *self.notes])
 
     @property
     def _in_words(self) -> str:
@@ -227,7 +230,7 @@ class RankChoice:
         return table
 
     def plot(self, ax: Axes | None = None) -> Figure:
-        """Draw the scores with :func:`ssnmf_fast.plotting.rank_curve`, and return its figure."""
+        """Draw the scores with :func:`ssnmf_fast.plotting.rank_curve`; save by its `savefig`."""
         return rank_curve(self, ax=ax)
 
 

@@ -34,6 +34,16 @@ def test_units_and_loss_are_those_of_the_reference(pair):
     np.testing.assert_allclose(again.obsm["X_again"], old.obsm["X_nmf"], atol=2)
 
 
+def test_the_only_results_of_a_reference_are_taken(cells):
+    old, new = cells[:200].copy(), cells[200:].copy()
+    sfa.consensus(old, 3, n_starts=3, random_state=0, use_highly_variable=False)
+    sfa.map_to(new, old)
+    sfa.map_to(new, old, key="nmf_consensus", key_added="named")
+    np.testing.assert_array_equal(new.obsm["X_nmf"], new.obsm["X_named"])
+    assert sfa.usages_to_obs(old) == [f"nmf_consensus{number}" for number in range(3)]
+    refused("has no 'a', only", sfa.map_to, new, old, key="a")
+
+
 def test_the_order_of_genes_does_not_matter(pair):
     old, new = pair
     other = new[:, np.random.default_rng(0).permutation(new.n_vars)].copy()

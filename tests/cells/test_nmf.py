@@ -249,7 +249,12 @@ def test_columns_of_obs_have_the_names_of_gene_sets(cells):
     sfa.nmf(cells, 3, gene_sets=sets, key_added="named", random_state=0)
     refused(r"other columns \['batch'\]; give a prefix", sfa.usages_to_obs, cells, "named")
     assert sfa.usages_to_obs(cells, "named", prefix="is_") == ["is_T", "is_batch", "is_free1"]
-    refused(r"no programs with key='nmf'; .* are \['named'\]", sfa.usages_to_obs, cells)
+    assert sfa.usages_to_obs(cells, prefix="is_") == [
+        "is_T",
+        "is_batch",
+        "is_free1",
+    ]
+    refused(r"no programs with key='a'; .* are \['named'\]", sfa.usages_to_obs, cells, "a")
 
 
 def test_several_ranks_are_several_calls(cells):

@@ -85,6 +85,16 @@ def test_arguments_of_ssnmf_are_answered(name, answer):
     refused("is called n_components here", sf.NMF, k=3, error=TypeError)
 
 
+def test_masks_are_answered_where_weights_are_arguments():
+    mask, answer = X > 1, r"weights\.observed\(mask\) if .*, weights\.missing\(mask\) if"
+    for call in (sf.NMF(3).fit, sf.SSNMFClassifier(3).fit):
+        refused(answer, call, X, mask=mask, error=TypeError)
+    refused(answer, sf.NMF, 3, mask=mask, error=TypeError)
+    refused(answer, sf.factorize, X, n_components=3, mask=mask, error=TypeError)
+    dates = [f"2020-01-{day + 1:02}" for day in range(30)]
+    refused("unexpected", sf.DynamicTopics(2).fit, X, times=dates, mask=mask, error=TypeError)
+
+
 def test_transposed_labels_are_answered():
     refused("give X.T and y.T", sf.factorize, X, np.ones((2, 12)), n_components=3)
 

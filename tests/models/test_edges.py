@@ -73,6 +73,47 @@ def test_names_of_losses(name: Any) -> None:
     refused("the name of a loss must be text", extend.register_loss, loss, error=TypeError)
 
 
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({}, r"'own' is not consistent: its value has the slope 0 "),
+        ({"N": Own.P}, "slope 0 in entry"),
+        ({"result": float("inf")}, "has the slope nan"),
+        ({"result": "x"}, "the loss 'own' has the value"),
+    ],
+)
+def test_a_loss_without_its_gradient_is_refused(changes: Any, message: str) -> None:
+    loss = type("Wrong", (Own,), {"result": 0.0, **changes})()
+    refused(message, extend.register_loss, loss)
+    refused("must be one of", extend.relation, "a", "b", np.ones((3, 2)), loss="own")
+
+
+class Squares(Own):
+    name = "squares"
+    scale: Any = 0.5
+
+    def value(self, term: Any, F: Any, G: Any) -> Any:
+        P, N = np.empty_like(F), np.empty_like(F)
+        self.P(term.entries, F, G, extend.Target(P))
+        self.N(term.form, F, G, extend.Target(N))
+        return self.scale * float(np.sum(F * N)) - 2 * self.scale * float(np.sum(F * P))
+
+
+def test_a_loss_with_another_slope_is_refused() -> None:
+    loss = Squares()
+    assert extend.register_loss(loss) is loss
+    loss = Squares()
+    loss.scale = 1.0
+    refused("Check its value, P, N", extend.register_loss, loss)
+    loss.slope = 2.0
+    assert extend.register_loss(loss) is loss
+
+
+def test_a_loss_without_a_value_is_refused() -> None:
+    loss = type("Nothing", (extend.Loss,), {"name": "nothing", "powers": (0, 1)})()
+    refused("'nothing' has no method value", extend.register_loss, loss, error=NotImplementedError)
+
+
 @pytest.mark.parametrize("name", ["frobenius", "kullback-leibler", "itakura-saito"])
 def test_losses_of_the_package_stay(name: str) -> None:
     loss = Own()

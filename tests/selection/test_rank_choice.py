@@ -56,6 +56,16 @@ def test_notes() -> None:
     assert any("The curve is flat" in note for note in flat.notes)
 
 
+def test_scores_are_printed() -> None:
+    lines = repr(choice([9.0, 1.3, 1.0, 2.0], 0.1)).split("\n")
+    assert lines[1:] == [
+        "  held-out error:",
+        *(f"     {rank}: {mean} +- 0.1" for rank, mean in enumerate((9, 1.3, 1, 2), start=1)),
+    ]
+    scores = np.array([[3.0], [2.0]])
+    assert "1: 3\n" in repr(sf.results.RankChoice.by_rule((1, 2), scores, "bound", "best"))
+
+
 def test_table() -> None:
     found = choice([3.0, 1.0, 2.0])
     frame = found.to_frame()

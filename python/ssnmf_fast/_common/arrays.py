@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -17,8 +17,17 @@ VectorLike: TypeAlias = npt.ArrayLike | None  # weights, or names
 LabelsLike: TypeAlias = MatrixLike | Sequence[Any] | None
 TablesLike: TypeAlias = Mapping[str, MatrixLike] | None
 Seed: TypeAlias = int | np.integer[Any] | np.random.Generator | np.random.RandomState | None
-LossName = Literal["frobenius", "kullback-leibler", "itakura-saito"]
 Solver = Literal["auto", "mm", "mu", "hals"]
+
+
+class OwnLoss(Protocol):
+    """A loss of :mod:`ssnmf_fast.extend`."""
+
+    name: str
+    exponents: tuple[float, float]
+
+
+LossName: TypeAlias = Literal["frobenius", "kullback-leibler", "itakura-saito"] | OwnLoss
 
 
 def bits_of(mask: Array) -> Array:

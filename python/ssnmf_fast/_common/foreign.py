@@ -16,6 +16,8 @@ _ANSWERS = {
     "H": "is part of init here: init=(S, A), with A (components) in place of H",
     "update_H": "=False is ssnmf_fast.represent or transform here",
     "sample_weight": "is X_weights here: X_weights=ssnmf_fast.weights.outer(rows=sample_weight)",
+    "mask": "is X_weights here: ssnmf_fast.weights.observed(mask) if it marks observed entries, "
+    "weights.missing(mask) if it marks missing entries",
     "batch_size": "is not needed: partial_fit takes batches of any size",
     "Y": "is called y here, with a row for each sample: y=Y.T",
     "L": "is y_weights here, with a row for each sample; the L of TS-NMF, the topics that a "
@@ -37,6 +39,6 @@ CLASSES = {  # what they are called here
 def refuse_foreign(name: str, arguments: Iterable[str], weights: bool = True) -> None:
     """Raise TypeError for an argument of another package that has another name here."""
     for argument in arguments:
-        if argument in _ANSWERS and (weights or argument != "sample_weight"):
+        if argument in _ANSWERS and (weights or argument not in ("mask", "sample_weight")):
             answer = f"{argument} {_ANSWERS[argument]}"
             raise TypeError(f"{name} has no argument {argument!r}: {answer}.")

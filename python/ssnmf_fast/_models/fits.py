@@ -13,7 +13,7 @@ import numpy.typing as npt
 from numpy.random import Generator
 
 from .._backend.dispatch import padded
-from .._common.arrays import Array, Matrix, MatrixLike, Seed, Solver
+from .._common.arrays import Array, LossName, Matrix, MatrixLike, Seed, Solver
 from .._common.text import short
 from .._data.arrays import DataLike
 from .._data.border import (
@@ -66,8 +66,8 @@ class Fits(Generic[Result, P]):
     _: KW_ONLY
     n_components: int
     threads: int
-    loss: str | float = "frobenius"
-    supervision_loss: str | float = "frobenius"
+    loss: LossName | float = "frobenius"
+    supervision_loss: LossName | float = "frobenius"
     supervision_weight: Any = 1.0
     X_weights: WeightsLike = None
     init: Any = "auto"

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._backend.dispatch import kernels, padded, padded_zeros
-from .._common.arrays import Array, Matrix, MatrixLike, Seed, VectorLike, mask_of
+from .._common.arrays import Array, LossName, Matrix, MatrixLike, Seed, VectorLike, mask_of
 from .._common.text import short
 from .._data import border
 from .._data.arrays import refuse_on_disk
@@ -242,8 +242,8 @@ def learn_batch(
     y: MatrixLike | None = None,
     *,
     n_components: int,
-    loss: str,
-    supervision_loss: str = "frobenius",
+    loss: LossName | float,
+    supervision_loss: LossName | float = "frobenius",
     supervision_weight: float | str = 1.0,
     X_weights: WeightsLike,
     y_weights: WeightsLike = None,
@@ -273,7 +273,7 @@ def learn_batch(
     known = Known.of(X.shape, rank, X.dtype, A_support=A_support, fixed_components=fixed_components)
     if penalties:
         raise ValueError("penalties are not supported for batches; leave them out, or use fit.")
-    settings = {"n_components": rank, "loss": loss}
+    settings: dict[str, Any] = {"n_components": rank, "loss": loss}
     if y is not None:
         settings["supervision_loss"] = supervision_loss
         settings["supervision_weight"] = "balanced" if weight is None else weight
@@ -304,7 +304,7 @@ class Stream(Learner):
 
     @classmethod
     def resume(
-        cls, factors: Sequence[Array], loss: str | float, arrays: Mapping[str, Array]
+        cls, factors: Sequence[Array], loss: LossName | float, arrays: Mapping[str, Array]
     ) -> Stream:
         """Start from normalized factors and the sums of slices, if there are any."""
         stored = {str(k): padded(F, F.dtype) for k, F in enumerate(factors)}

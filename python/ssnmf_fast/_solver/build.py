@@ -12,7 +12,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from .._backend.dispatch import padded
-from .._common.arrays import Array, Factors, Matrix
+from .._common.arrays import Array, Factors, LossName, Matrix
 from .._data.arrays import on_disk_error
 from .._data.border import check_matrix, check_option, check_real
 from .._data.csr_file import CsrFile
@@ -79,8 +79,8 @@ def collapse(
 def terms(
     X: Any,
     y: Any,
-    loss: str | float,
-    supervision_loss: str | float,
+    loss: LossName | float,
+    supervision_loss: LossName | float,
     X_weights: WeightsLike,
     y_weights: WeightsLike,
     threads: int,
@@ -102,7 +102,7 @@ def tensor_relations(
     X: Tensor,
     X_weights: WeightsLike,
     y: Mapping[int, Any] | None,
-    losses: Sequence[str | float],
+    losses: Sequence[LossName | float],
     weight: float,
     threads: int,
 ) -> tuple[list[Relation], dict[int, Term]]:
@@ -124,7 +124,7 @@ def tensor_relations(
     return related, labeled
 
 
-def features_term(given: object, X: Matrix, loss: str | float, threads: int) -> Term | None:
+def features_term(given: object, X: Matrix, loss: LossName | float, threads: int) -> Term | None:
     """Return the term of labels of features, if any; a row of NaN has weight 0."""
     if given is None:
         return None

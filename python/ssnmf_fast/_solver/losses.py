@@ -15,7 +15,7 @@ from .._common.arrays import Array
 from .._data.entries import Entries, Target, block_slices, row_slices
 from .._data.tensors import full_columns
 from .._data.threads import one_blas_thread
-from .terms import Loss, Term, register_loss, registered
+from .terms import Loss, Term, register, registered
 
 
 class Frobenius(Loss):
@@ -239,9 +239,9 @@ class BetaDivergence(Loss):
         return np.asarray(values**self.beta / (self.beta * (self.beta - 1)))
 
 
-FROBENIUS = register_loss(Frobenius())
-KULLBACK_LEIBLER = register_loss(KullbackLeibler())
-ITAKURA_SAITO = register_loss(BetaDivergence(0.0, "itakura-saito"))
+FROBENIUS = register(Frobenius())
+KULLBACK_LEIBLER = register(KullbackLeibler())
+ITAKURA_SAITO = register(BetaDivergence(0.0, "itakura-saito"))
 _BY_BETA: dict[float, Loss] = {2: FROBENIUS, 1: KULLBACK_LEIBLER, 0: ITAKURA_SAITO}
 
 

@@ -3,7 +3,6 @@
 A term of the objective is ``sum V .* d(Z, F G^T)``.  Its gradient in F is a multiple of N - P with
 nonnegative matrices P and N (see the user guide): P is linear in the data, N depends only on the
 weights.  A loss computes them from the entries V .* Z and the form of the weights V of a term.
-:func:`register_loss` makes a loss available by name.
 """
 
 from __future__ import annotations
@@ -91,7 +90,7 @@ class Loss:
 
     def value(self, term: Term, F: Array, G: Array) -> float:
         """Return sum V .* d(Z, F G^T)."""
-        raise NotImplementedError
+        raise NotImplementedError(f"the loss {self.name!r} has no method value")
 
     def constant(self, z: Array, w: Array | None) -> float:
         """Return the part of `value` that depends only on data and weights; NaN is missing."""
@@ -153,83 +152,8 @@ def registered(name: object, argument: str) -> Loss:
     )
 
 
-def register_loss(loss: Loss) -> Loss:
-    """Register a loss, so that public functions accept its name.
-
-    Parameters
-    ----------
-    loss : Loss
-        An instance of a subclass of :class:`Loss` with a unique name.  It replaces a loss that was
-        registered with this name before.
-
-    Returns
-    -------
-    Loss
-        The same object.
-
-    Raises
-    ------
-    TypeError
-        If it is not an instance of such a class, or its name is not text.
-    ValueError
-        If it has the name of a loss of this package.
-
-    Examples
-    --------
-    Squared errors plus a Kullback-Leibler divergence.  P and N are the negative and positive parts
-    of the derivative, here ``X @ G + (X / Z) @ G`` and ``Z @ G + ones @ G`` for the model ``Z = F @
-    G.T``: passes over the data with Z to the powers 0, -1, 1 and 0, which include the weights.
-
-    >>> import numpy as np
-    >>> import ssnmf_fast as sf
-    >>> from ssnmf_fast import extend
-    >>> class Elastic(extend.Loss):
-    ...     name = "elastic"
-    ...     exponents = (1.0, -1.0)  # N t - P / t: the slope of a bound
-    ...
-    ...     def P(self, entries, F, G, to):
-    ...         entries.power(0, F, G, to)
-    ...         more = extend.Target(to.out, to.scale, accumulate=True)
-    ...         entries.power(-1, F, G, more)
-    ...
-    ...     def N(self, form, F, G, to):
-    ...         form.power(1, F, G, to)
-    ...         more = extend.Target(to.out, to.scale, accumulate=True)
-    ...         form.power(0, F, G, more)
-    ...
-    ...     def constant(self, z, w):
-    ...         w = np.ones(z.shape) if w is None else w
-    ...         wz = np.where(w * z > 0, w * z, 0)
-    ...         logs = wz * np.log(np.where(wz > 0, w, 1))
-    ...         below = np.sum(wz * np.where(wz > 0, z, 0)) / 2
-    ...         return float(below - np.sum(logs))
-    ...
-    ...     def value(self, term, F, G):
-    ...         ZG, XG, sums = (np.empty_like(F) for _ in range(3))
-    ...         term.form.power(1, F, G, extend.Target(ZG))
-    ...         term.form.power(0, F, G, extend.Target(sums))
-    ...         term.entries.power(0, F, G, extend.Target(XG))
-    ...         squares = float(np.sum(F * ZG) / 2 - np.sum(F * XG))
-    ...         kl = term.entries.sum("kl_loss", F, G) + float(np.sum(F * sums))
-    ...         return term.constant + squares + kl
-    >>> loss = extend.register_loss(Elastic())
-    >>> X = np.random.default_rng(0).poisson(2.0, (20, 10)).astype(float)
-    >>> fit = sf.factorize(X, n_components=3, loss="elastic", random_state=0)
-    >>> Z = fit.S @ fit.A
-    >>> logs = np.where(X > 0, X * np.log(np.where(X > 0, X, 1) / Z), 0)
-    >>> wanted = np.sum((X - Z) ** 2 / 2 + logs - X + Z)
-    >>> bool(np.isclose(fit.objective[-1][1], wanted))
-    True
-    """
-    if not isinstance(loss, Loss):
-        raise TypeError(f"loss must be an instance of extend.Loss; got {loss!r:.100}.")
-    name = getattr(loss, "name", None)
-    if not isinstance(name, str) or not name:
-        raise TypeError(f"the name of a loss must be text, such as 'elastic'; got {name!r:.100}.")
-    known = registry.get(name)
-    if known is not None and type(known).__module__.startswith(f"{__package__}."):
-        raise ValueError(f"{name!r} is a loss of ssnmf_fast; give the new loss another name.")
-    registry[name] = loss
+def register(loss: Loss) -> Loss:
+    registry[loss.name] = loss
     return loss
 
 

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, TypeAlias, TypeVar
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
+from sklearn.utils import _safe_indexing, indexable
 
 from .._common.arrays import Array, Matrix
 from .._data import border, tensors
@@ -41,6 +42,17 @@ class Weights(ABC):
     def with_part(self: Self, part: object) -> Self:
         """Return the weights of some samples, from their part of `by_rows`."""
         return replace(self, **{self.row_field: part})  # type: ignore[type-var]
+
+    @property
+    def shape(self) -> Any:
+        """Shape of `by_rows`; with it, splitters of scikit-learn take rows of the weights."""
+        if self.by_rows is None:
+            raise AttributeError("the same weights for all rows have no shape")
+        return np.shape(self.by_rows)
+
+    def __getitem__(self: Self, key: Any) -> Self:
+        rows = key[0] if isinstance(key, tuple) else key
+        return self.with_part(_safe_indexing(*indexable(self.by_rows), rows))
 
     def hide(self, X: Any) -> Any:
         """Return X with 0 for entries without weight."""
@@ -117,6 +129,11 @@ class Outer(Weights):
     columns: Array | None
     labels: border.Labels = field(default=(None, None), kw_only=True)
     row_field: ClassVar = "rows"
+
+    def __getitem__(self, key: Any) -> Any:
+        part = super().__getitem__(key)
+        names, others = self.labels
+        return replace(part, labels=(None if names is None else np.asarray(names)[key], others))
 
     def hide(self, X: Any) -> Any:
         for vector, shape in zip(self.by_modes, ((-1, 1), (1, -1)), strict=True):

@@ -24,7 +24,7 @@ def map_to(
     adata: AnnData,
     reference: AnnData | pd.DataFrame | Consensus,
     *,
-    key: str = "nmf",
+    key: str | None = None,
     layer: str | None = None,
     genes: Sequence[str] | None = None,
     scale: Literal["reference", "own", "none"] = "reference",
@@ -45,8 +45,8 @@ def map_to(
     reference : anndata.AnnData, pandas.DataFrame or Consensus
         An AnnData with results of :func:`nmf` or :func:`consensus`; a table of programs (rows) and
         genes (columns), such as the spectra of cNMF; or a consensus, with `genes`.
-    key : str
-        Name of the results in an AnnData reference.
+    key : str, optional
+        Name of the results in an AnnData reference; by default that of its only results, or "nmf".
     genes : sequence of str, optional
         Gene names of a consensus.
     scale : {"reference", "own", "none"}
@@ -130,7 +130,7 @@ def map_to(
 
 
 def _programs(
-    reference: AnnData | pd.DataFrame | Consensus, key: str, genes: Sequence[str] | None
+    reference: AnnData | pd.DataFrame | Consensus, key: str | None, genes: Sequence[str] | None
 ) -> tuple[Array, pd.Index, list[str], Array | None, Any]:
     """Return programs by used genes, these genes, program names, gene scales, and the loss.
 
@@ -145,9 +145,10 @@ def _programs(
         if genes is None:
             raise ValueError("reference is a Consensus; give the names of its features as genes.")
         values, columns, loss = reference.components, pd.Index(genes), reference.loss
-        names = [f"{key}{number + 1}" for number in range(len(values))]
+        names = [f"{key or 'nmf'}{number + 1}" for number in range(len(values))]
     else:
         _source.require_annotated(reference, "reference")
+        key = _source.key_of(key, [k for k in reference.varm if f"X_{k}" in reference.obsm])
         if key not in reference.varm:
             hint = "Run ssnmf_fast.anndata.nmf on it, or select other results by key."
             raise ValueError(f"reference.varm has no {key!r}, only {list(reference.varm)}. {hint}")

@@ -172,7 +172,7 @@ def _write_programs(
 
 
 def usages_to_obs(
-    adata: AnnData, key: str = "nmf", *, prefix: str | None = None, shares: bool = True
+    adata: AnnData, key: str | None = None, *, prefix: str | None = None, shares: bool = True
 ) -> list[str]:
     """Write the usages of programs as columns of `obs`, named by the programs.
 
@@ -180,8 +180,8 @@ def usages_to_obs(
     ----------
     adata : anndata.AnnData
         With results of :func:`nmf`, :func:`consensus` or :func:`map_to`.
-    key : str
-        Name of the results, their `key_added`.
+    key : str, optional
+        Name of the results, their `key_added`; by default that of the only results, or "nmf".
     prefix : str, optional
         Prefix of the column names.
     shares : bool
@@ -210,8 +210,8 @@ def usages_to_obs(
     ['nmf0', 'nmf1', 'nmf2']
     """
     _source.require_annotated(adata, "adata")
-    if f"X_{key}" not in adata.obsm or key not in adata.uns or "names" not in adata.uns[key]:
-        keys = [name for name in adata.uns if f"X_{name}" in adata.obsm and name in adata.varm]
+    keys = [one for one in adata.uns if f"X_{one}" in adata.obsm and "names" in adata.uns[one]]
+    if (key := _source.key_of(key, keys)) not in keys:
         raise ValueError(f"adata has no programs with key={key!r}; available keys are {keys}.")
     usages = np.asarray(adata.obsm[f"X_{key}"])
     if shares:

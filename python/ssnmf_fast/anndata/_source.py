@@ -69,6 +69,11 @@ _PIECE = 1 << 24  # largest number of bytes of a piece in memory
 COUNTS = "Name the layer of the counts by layer, or use the counts of adata.raw.to_adata()"
 
 
+def key_of(key: str | None, keys: Sequence[str]) -> str:
+    """Return a given key of results; by default "nmf", or that of the only results."""
+    return key or (keys[0] if len(keys) == 1 else "nmf")
+
+
 class Piece(NamedTuple):
     """Part of the matrix as a csr array, and its rows and genes."""
 

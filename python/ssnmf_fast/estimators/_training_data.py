@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from scipy.special import expit, log_softmax
-from sklearn.utils import _safe_indexing
 
 from .._common.arrays import Array, Matrix, VectorLike
 from .._data.border import check_vector
@@ -238,9 +237,7 @@ def weights_of(rows: Array, X_weights: WeightsLike) -> WeightsLike:
     if X_weights is None:
         return None
     weights = as_weights(X_weights, "X_weights")
-    if weights.by_rows is None:
-        return weights
-    return weights.with_part(_safe_indexing(weights.by_rows, rows))  # also of frames and lists
+    return weights if weights.by_rows is None else weights[rows]
 
 
 def represented(represent: Any, X: Any, X_weights: WeightsLike, rows: Array) -> Array:

@@ -344,7 +344,7 @@ class Consensus:
         return clean
 
     def plot(self, *, title: str | None = None) -> Figure:
-        """Draw the clusters with :func:`ssnmf_fast.plotting.clustergram`, and return its figure."""
+        """Draw the clusters with :func:`ssnmf_fast.plotting.clustergram`; save by its `savefig`."""
         return clustergram(self, title=title)
 
     def consensus_matrix(self) -> Array:
