@@ -47,8 +47,7 @@ def main() -> None:
         axes.tick_params(left=False)
         axes.spines[:].set_visible(False)
     last.axis("off")
-    text = f"{len(y):,} articles,\n{len(y) - hidden.sum()} of them labeled.\n\n"
-    text += f"{100 * right:.1f} % of the others\nclassified correctly."
+    text = f"{len(y):,} articles,\n{np.sum(labels != None)} of them labeled."
     last.text(-0.2, 0.5, text, va="center", fontsize=11)
     figure.savefig(PICTURE, dpi=150)
 
