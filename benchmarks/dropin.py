@@ -7,9 +7,10 @@
 - "sound": `decompose` of librosa on the spectrum of notes;
 - "topics": the four models of scikit-learn's example of topics, on 2,000 posts.
 
-Every run is a process of PYTHON, which has ssnmf_fast and `python -m pip install cnmf librosa turftopic`;
-a program whose package is missing is left out.  Runs with and without the patch alternate; seconds
-(of the processor, for cNMF of the clock) are the least of the rounds, of the program's own steps.  Topics of both, from the same seeds, are
+Every run is a process of PYTHON, which has ssnmf_fast and `python -m pip install cnmf librosa
+turftopic`; a program whose package is missing is left out.  Runs with and without the patch
+alternate; seconds (of the processor, for cNMF of the clock) are the least of the rounds, of the
+program's own steps.  Topics of both, from the same seeds, are
 matched one to one for the largest sum of cosines, and the least cosine is shown.
 """
 

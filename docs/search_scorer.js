@@ -1,6 +1,7 @@
-/* Tasks come first in a search, then names, then evidence; the changelog is last. Words of the question in the title of a
-   page count more than one of them in the title of a section. */
-const ASKED = (new URLSearchParams(location.search).get("q") || "").toLowerCase().match(/\w+/g) || [];
+/* Tasks come first in a search, then names, then evidence; the changelog is last. Words of the
+   question in the title of a page count more than in the title of a section. */
+const QUESTION = new URLSearchParams(location.search).get("q") || "";
+const ASKED = QUESTION.toLowerCase().match(/\w+/g) || [];
 const PLACES = [
   [/^(start|guide)\/|^evidence\/speed$/, 20],
   [/^(evidence|developer)\//, -10],
