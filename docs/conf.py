@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import html
 import inspect
+import json
 import re
 import sys
+import textwrap
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -80,12 +83,14 @@ html_static_path = ["_static", str(Path(_mathjax.origin).parent / "static/mathja
 html_css_files = ["site.css"]
 html_show_sourcelink = False
 html_search_scorer = str(Path(__file__).parent / "search_scorer.js")
-# One page of each section is enough on the left; the switcher lists the versions of the site.
+# One page of each section is enough on the left; one version needs no switcher.
+_switcher = Path(__file__).parent / "_static" / "switcher.json"
+_switchers = ["version-switcher"] * (len(json.loads(_switcher.read_text("utf-8"))) > 1)
 html_theme_options: dict[str, Any] = {
     "logo": {"text": "ssnmf_fast"},
     "github_url": "https://github.com/ssnmf-fast/ssnmf-fast",
     "header_links_before_dropdown": 6,
-    "navbar_end": ["version-switcher", "theme-switcher", "navbar-icon-links"],
+    "navbar_end": [*_switchers, "theme-switcher", "navbar-icon-links"],
     "navbar_align": "left",
     "show_toc_level": 2,
     "show_prev_next": True,
@@ -149,9 +154,18 @@ def linkcode_resolve(domain: str, info: dict[str, str]) -> str | None:
     return f"{html_theme_options['github_url']}/blob/v{release}/{place}"
 
 
+def _describe(app: Any, page: str, template: str, context: dict[str, Any], tree: Any) -> None:
+    """Give search engines the first paragraph of a page."""
+    first = tree and tree.next_node(nodes.paragraph)
+    if first:
+        text = html.escape(textwrap.shorten(first.astext(), 160, placeholder=" ..."))
+        context["metatags"] += f'<meta name="description" content="{text}">'
+
+
 def setup(app: Any) -> None:
     """Connect the functions above."""
     app.connect("autodoc-skip-member", _skip)
     app.connect("doctree-read", _keep_numbers)
     app.connect("autodoc-process-docstring", _shorten, priority=400)
     app.connect("autodoc-process-docstring", _escape, priority=900)  # after numpydoc
+    app.connect("html-page-context", _describe)

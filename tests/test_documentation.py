@@ -209,7 +209,16 @@ def test_readme_and_front_page_agree() -> None:
         return [" ".join(part.split()) for part in [first[0] if first else "", *numbers]]
 
     assert promised(README) == promised(DOCS / "index.md")
-    assert len(promised(README)) == 6
+    assert len(promised(README)) == 7
+
+
+def test_readme_links_lead_to_files() -> None:
+    """They are absolute, for the page of the package on PyPI."""
+    targets = re.findall(r"\]\(([^)]*)\)", README.read_text(encoding="utf-8"))
+    places = r"https://(?:github|raw\.githubusercontent)\.com/ssnmf-fast/ssnmf-fast/(?:blob/)?main/"
+    paths = [re.sub(places, "", target).partition("#")[0] for target in targets]
+    assert [path for path in paths if not (ROOT / path).is_file()] == []
+    assert all(re.match(places, target) for target in targets)
 
 
 def command_lines() -> list[str]:
