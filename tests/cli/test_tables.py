@@ -321,7 +321,7 @@ def test_json_values_that_are_no_cells(row: dict[str, object], message: str) -> 
 def test_without_pandas(monkeypatch: pytest.MonkeyPatch) -> None:
     hide("pandas", monkeypatch)
     refused = fit(written(), code=2)
-    assert "pandas is missing: python -m pip install 'ssnmf-fast[all]'" in refused.err
+    assert "pandas is missing: python -m pip install 'ssnmf-fast[cli]'" in refused.err
 
 
 @pytest.mark.slow

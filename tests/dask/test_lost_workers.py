@@ -4,7 +4,9 @@ import itertools
 import os
 import pickle
 import signal
+import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -252,3 +254,12 @@ def test_factors_are_sent_to_workers_with_rows_alone(client):
         assert {tuple(where) for where in client.who_has(sent).values()} == {(place,)}
     with pytest.raises(_cluster.WorkersLostError):
         _cluster.scatter(client, [np.ones(3)], [NOWHERE])
+
+
+def test_fits_of_several_threads_leave_the_hook_of_the_process():
+    hook, first = sys.unraisablehook, _cluster.note_interrupts()
+    with ThreadPoolExecutor(1) as other:
+        other.submit(first.__enter__).result()
+        with _cluster.note_interrupts():
+            other.submit(first.__exit__, None, None, None).result()
+    assert sys.unraisablehook is hook

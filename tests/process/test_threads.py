@@ -4,8 +4,10 @@ import ctypes
 import os
 import subprocess
 import sys
+import sysconfig
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from threading import Barrier
 
 import numpy as np
 import pytest
@@ -83,6 +85,30 @@ def test_many_python_threads_at_once(text):
         found = list(executor.map(lambda job: work[job[0]](job[1]), jobs))
     for (kind, _), result in zip(jobs, found, strict=True):
         np.testing.assert_array_equal(result, alone[kind])
+
+
+@pytest.mark.slow
+def test_eight_python_threads_fit_one_class(text):
+    """They begin at the same time, and then share a fitted estimator."""
+    X, y, begin = text[:300], np.arange(300) % 3, Barrier(8)
+
+    def fitted(n_threads):
+        begin.wait(60)
+        model = sf.SSNMFClassifier(5, random_state=0, max_iter=5, tol=0, n_threads=n_threads)
+        return model.fit(X, y)
+
+    def answers(model):
+        return np.hstack([model.transform(X), model.predict_proba(X)])
+
+    with ThreadPoolExecutor(8) as executor:
+        models = list(executor.map(fitted, [1, 2] * 4))
+        shared = list(executor.map(answers, models[:1] * 8))
+    for model, answer in zip(models, shared, strict=True):
+        np.testing.assert_array_equal(model.components_, models[0].components_)
+        np.testing.assert_array_equal(answer, answers(model))
+    # No module of this package turns on the lock that a free-threaded interpreter lacks.
+    free = bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
+    assert getattr(sys, "_is_gil_enabled", lambda: True)() is not free
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ PLOT_HINT = "python -m pip install 'ssnmf-fast[plot]'"
 DASK_HINT = "python -m pip install 'ssnmf-fast[dask]'"
 CELLS_HINT = "python -m pip install 'ssnmf-fast[anndata]'"
 WORDS_HINT = "python -m pip install 'ssnmf-fast[languages]'"
-TABLES_HINT = "python -m pip install 'ssnmf-fast[all]'"  # has pandas too
+COMMAND_HINT = "python -m pip install 'ssnmf-fast[cli]'"  # has pandas too
 
 
 class MissingPackageError(ImportError):
@@ -30,6 +30,6 @@ def require_package(package: str, hint: str = PLOT_HINT) -> Iterator[None]:
 
 def data_frame(rows: Any, other_way: str = "", **options: Any) -> Any:
     """Return a pandas DataFrame; an error also names the other way to read the rows."""
-    with require_package("pandas", TABLES_HINT + other_way):
+    with require_package("pandas", COMMAND_HINT + other_way):
         import pandas
     return pandas.DataFrame(rows, **options)

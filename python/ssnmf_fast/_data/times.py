@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._common.arrays import Array
-from .._common.optional import TABLES_HINT, require_package
+from .._common.optional import COMMAND_HINT, require_package
 from .._common.text import short
 from .._common.warn import warn_user
 from .arrays import is_missing, unmask
@@ -189,7 +189,7 @@ def read_times(
         others = [text for text in dict.fromkeys(texts) if text and date_of[text] is None]
         if others and len(others) == sum(map(bool, date_of)):  # all are in one form
             which = f"{name}[{texts.index(others[0])}] is {short(others[0])}, not an ISO date"
-            with require_package(f"{which} such as 2004-12-26; pandas, for others,", TABLES_HINT):
+            with require_package(f"{which} such as 2004-12-26; pandas, for others,", COMMAND_HINT):
                 import pandas  # noqa: F401
             read_dates, first = _read_others(others, name, first)
             date_of.update(zip(others, read_dates, strict=True))

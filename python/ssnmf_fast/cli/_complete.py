@@ -19,7 +19,7 @@ import scipy.sparse as sp
 import ssnmf_fast
 
 from .._common.arrays import Array
-from .._common.optional import TABLES_HINT, require_package
+from .._common.optional import COMMAND_HINT, require_package
 from .._common.text import nfc
 from .._common.warn import UNINFORMED, quietly
 from .._data.arrays import drop_entries, entry_rows, is_missing
@@ -363,7 +363,7 @@ def read_pairs(
     """Return columns by role, users, items, and pairs; only ratings may be empty (NaN)."""
     if not source.is_table:
         raise UsageError(f"{source} is a matrix; expected a table of users and items")
-    with require_package("pandas", TABLES_HINT):
+    with require_package("pandas", COMMAND_HINT):
         import pandas as pd
 
     columns = {role: getattr(options, role) for role in ("user", "item", third) if role}

@@ -12,14 +12,13 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from .._common.optional import require_package
+from .._common.optional import COMMAND_HINT, require_package
 
 TABLES = (".csv", ".tsv", ".jsonl")
 MATRICES = (".npz", ".npy", ".mtx")
 KINDS = ("csv", "jsonl")  # of tables that are written
 STANDARD = "-"  # standard input or output, instead of a file
 SEEDS_EXAMPLE = '{"space": ["orbit", "nasa"], "sport": {"game": 2, "team": 1}}'
-_YAML_HINT = "python -m pip install pyyaml"
 
 
 class UsageError(Exception):
@@ -97,7 +96,7 @@ def _read(path: Path) -> Any:
     kind, package = path.suffix.lower(), {".toml": "tomllib", ".json": "json"}
     if kind not in (".json", ".toml", ".yaml", ".yml"):
         raise UsageError(f"--config {path}: expected a .json, .toml or .yaml file")
-    hint = "TOML needs Python 3.11; use JSON or YAML" if kind == ".toml" else _YAML_HINT
+    hint = "TOML needs Python 3.11; use JSON or YAML" if kind == ".toml" else COMMAND_HINT
     with require_package(package.get(kind, "yaml"), hint):
         module = import_module(package.get(kind, "yaml"))
     text = path.read_text(encoding="utf-8-sig")

@@ -28,7 +28,7 @@ import scipy.io
 import scipy.sparse as sp
 
 from .._common.arrays import Array
-from .._common.optional import TABLES_HINT, require_package
+from .._common.optional import COMMAND_HINT, require_package
 from .._data.arrays import inspect_sparse, is_missing
 from ._options import MATRICES, STANDARD, TABLES, UsageError, warn
 
@@ -284,7 +284,7 @@ def read_table(source: Source) -> Table:
 
 def read_parts(source: Source) -> Iterator[Table]:
     """Yield the rows of a table of any kind, some at a time; they need not fit into memory."""
-    with require_package("pandas", TABLES_HINT):
+    with require_package("pandas", COMMAND_HINT):
         import pandas as pd
     with reporting(source), open_text(source.path, source.encoding) as file:
         if source.kind == ".jsonl":

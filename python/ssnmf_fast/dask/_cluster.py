@@ -71,8 +71,11 @@ _interrupted = False  # since the outermost context began
 
 @contextmanager
 def note_interrupts() -> Iterator[None]:
-    """Note dropped interrupts for `_raise_interrupt`."""
+    """Note dropped interrupts for `_raise_interrupt`; only the main thread has any."""
     global _interrupted
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
     before = sys.unraisablehook
 
     def note(unraisable: Any) -> None:
