@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 from numpy.random import Generator
+from scipy.linalg import eigh
 
 from .._common.arrays import Array, Matrix
 from .._common.warn import warn_user
@@ -38,7 +39,10 @@ _NEAR = 0.75  # with more topics, relative to the number of slices, each topic b
 _FEW_TOPICS = 4  # no warning for this number of topics
 _ALIKE = 0.8  # cosine of two similar topics; useful fits to news stay below 0.7
 _SINGLE, _FEW_SLICES = 0.9, 4
-_SINGLE_EVENTS = 0.2  # share of the variance between slices from which topics are single events
+_CHANGING = 0.12  # differences of slices from which these show the topics
+_SPREAD = 0.6  # of the slices: an event has less, a linear trend 0.56, a season 0.67
+_MOST_SLICES = 1000  # that are compared
+_PERMUTED = 4  # random assignments of documents to slices
 
 
 class DatedTopics(NamedTuple):
@@ -47,12 +51,14 @@ class DatedTopics(NamedTuple):
     components: Array  # (r, m), of any scale
     fit: Factorization | TensorFactorization
     method: str
-    between: float | None = None  # "auto": share of the topics' variance between slices
+    differences: float | None = None  # of slices, for "auto"
     prevalence: Array | None = None  # the factor of time of a tensor
 
-    def reason(self) -> str:
-        share = f"{self.between:.2f} of the variance of topics lies between slices"
-        return f"method {self.method}: {share} ({_SINGLE_EVENTS} or more: tied, less: neighbors)"
+
+def reason_of(method: str, differences: float) -> str:
+    """Return why "auto" chose a method."""
+    found = f"slices differ by {differences:.2f} more than by chance"
+    return f"method {method}: {found} ({_CHANGING} or more: tied, less: neighbors)"
 
 
 def find_topics(
@@ -102,22 +108,19 @@ def factorize_documents(
     """Find topics by "neighbors" or "tied"; "auto" chooses between them."""
     quadratic = loss_named(settings["loss"], "loss").quadratic
     documents = X if quadratic else _tfidf_rows(X)
-    threads, choice, between = settings["n_threads"], method, None
+    threads, choice, differences = settings["n_threads"], method, None
     squares = settings | {"loss": "frobenius"}
     if not quadratic:
         squares |= {"callback": None, "verbose": 0}
-    if method != "tied":
-        of_pooled = squares | {"random_state": deepcopy(settings["random_state"])}
-        A, fit = _factorize_pooled(documents, slices, of_pooled)
-        choice = "neighbors"
     if method == "auto":
-        of_documents = shares_of(represent(CleanMatrix(documents), A, n_threads=threads), A)
-        between = between_slices(of_documents, slices)
-        if between >= _SINGLE_EVENTS:
-            choice = "tied"
-            if not isinstance(settings["init"], str):
-                squares["init"] = "auto"
-    if choice == "tied":
+        rng = deepcopy(settings["random_state"])
+        differences = differences_of_slices(documents, slices, settings["n_components"], rng)
+        choice = "tied" if differences >= _CHANGING else "neighbors"
+    if choice == "neighbors":
+        A, fit = _factorize_pooled(documents, slices, squares)
+    else:
+        if method == "auto" and not isinstance(settings["init"], str):
+            squares["init"] = "auto"  # a given start is that of the documents
         fit = _factorize_tied(documents, slices, most, squares)
         A = fit.A
     if not quadratic:
@@ -126,7 +129,7 @@ def factorize_documents(
         start["max_iter"] = min(_REFINED, settings["max_iter"])
         fit = factorize(CleanMatrix(X), **settings | start)
         A = fit.A
-    return DatedTopics(A, fit, choice, between)
+    return DatedTopics(A, fit, choice, differences)
 
 
 def _factorize_pooled(
@@ -195,6 +198,37 @@ def between_slices(shares: Array, slices: Slices) -> float:
     if not pairs or variance <= 1e-12:
         return 0.0
     return (float((sums**2).sum() - same) / pairs - anyone) / variance
+
+
+def differences_of_slices(X: Matrix, slices: Slices, rank: int, rng: Generator) -> float:
+    """Return how much the means of slices differ beyond chance, per direction of `rank` topics.
+
+    Of the largest rank - 1 eigenvalues of their weighted covariance, the mean of the excess over
+    the largest one of documents with permuted times, relative to it.  Trends and seasons, whose
+    eigenvectors have a participation number near that of all slices, count 0.  So do all
+    eigenvalues if topics are too many for the slices.
+    """
+    used, of = np.unique(slices.of, return_inverse=True)
+    if rank < 2 or rank > _NEAR * len(used):
+        return 0.0
+    some = of % -(-len(used) // _MOST_SLICES) == 0
+    of, rows = np.unique(of[some], return_inverse=True)[1], unit_rows(X[some]).astype(np.float64)
+    weights = np.sqrt(np.bincount(of).astype(float))[:, None]
+    centering = np.eye(len(weights)) - weights * weights.T / len(of)
+
+    def spectrum(of: Array, count: int) -> tuple[Array, Array]:
+        sums = sums_of_slices(rows, Slices(used[: len(weights)], of))
+        products = sp.csr_array(sums @ sums.T).toarray() / weights / weights.T
+        ends = len(weights) - count, len(weights) - 1
+        values, vectors = eigh(centering @ products @ centering, subset_by_index=ends)
+        return values, (vectors / weights) ** 2
+
+    chance = max(spectrum(rng.permutation(of), 1)[0][0] for _ in range(_PERMUTED))
+    values, squares = spectrum(of, rank - 1)
+    spread = squares.sum(axis=0) ** 2 / (squares**2).sum(axis=0)
+    excess = values / max(chance, 1e-12) - 1  # unless all documents are equal
+    excess[(excess < 0) | (spread > _SPREAD * len(weights))] = 0
+    return float(excess.mean())
 
 
 def _factorize_tied(

@@ -178,8 +178,7 @@ def train(model: ModelType, samples: Samples, options: Namespace) -> FittedModel
         estimator.fit(samples.X, samples.times if model.dated else y)
     estimator.set_params(callback=None, **({"verbose": 0} if chooses_rank else {}))
     if model.name == "dynamic" and options.method == "auto" and not chooses_rank:
-        share = f"{estimator.between_slices_:.2f} of the variance of topics lies between slices"
-        print(f"method {estimator.method_}: {share}", file=sys.stderr)
+        print(estimator._reason(), file=sys.stderr)
     return FittedModel(
         **{field.name: getattr(samples, field.name) for field in fields(Samples)},
         model=estimator,

@@ -58,9 +58,9 @@ class DynamicTopics(BatchLearner, FactorizationBase):
     method : {"auto", "neighbors", "tied", "nmf", "tensor"}
         "neighbors": NMF of each document combined with the most similar documents of its slice.
         "tied": all documents of a slice have the same coefficients, which are smooth over time; for
-        slices with a single event each.  "auto": "neighbors", or "tied" if a fifth of the variance
-        of the topics lies between slices.  "nmf": NMF without regard to time.  "tensor":
-        nonnegative CP decomposition of the tensor terms x documents in a slice x slices [1]_.
+        events.  "auto": "tied" if `slice_differences_` is 0.12 or more, or else "neighbors".
+        "nmf": NMF without regard to time.  "tensor": nonnegative CP decomposition of the tensor
+        terms x documents in a slice x slices [1]_.
     documents_per_slice : int, optional
         "tied": maximum weight of a slice, in documents.  "tensor": documents per slice; larger
         slices are sampled at random, smaller slices padded with empty documents.  None: the median
@@ -99,7 +99,11 @@ class DynamicTopics(BatchLearner, FactorizationBase):
         The method, given or chosen; ``verbose=1`` prints a choice and the reason.
     between_slices_ : float
         Share of the variance of the documents' topics that lies between slices (intraclass
-        correlation); with "auto", for the topics of "neighbors".
+        correlation).
+    slice_differences_ : float
+        With "auto": how much the means of slices differ beyond chance.  Of the largest r - 1
+        eigenvalues of their covariance, the mean of the excess over the largest eigenvalue of
+        documents with permuted times, relative to it.  Trends and seasons count 0.
     date_order_ : {"month", "day", "any"}
         What comes first in dates such as "01/02/2003"; "any" if all had other formats.
     representation_ : ndarray, shape (n, r)
@@ -174,6 +178,7 @@ class DynamicTopics(BatchLearner, FactorizationBase):
         "freq_": Saved(kind=str | int),
         **dict.fromkeys(("method_", "date_order_"), Saved(kind=str)),
         "between_slices_": Saved(optional=True, kind=float),
+        "slice_differences_": Saved(optional=True, kind=float),
     }
 
     def _tol(self) -> float:
@@ -221,17 +226,18 @@ class DynamicTopics(BatchLearner, FactorizationBase):
                 raise ValueError(f"Leave out documents_per_slice with method={self.method!r}.")
         settings = {"n_components": rank, "random_state": check_random_state(self.random_state)}
         topics = self._find(self.method, X, slices, settings)
-        fit, between, prevalence = topics.fit, topics.between, topics.prevalence
+        fit, prevalence = topics.fit, topics.prevalence
         self.components_, self.method_ = topics.components, topics.method
         self.loss_, self.freq_ = self.loss, self.freq
         self.objective_, self.n_iter_, self.date_order_ = fit.objective, fit.n_iter, read.first
-        if self.verbose and between is not None:
-            print(topics.reason(), file=sys.stderr, flush=True)
+        self.slice_differences_ = topics.differences
+        if self.verbose and topics.differences is not None:
+            print(self._reason(), file=sys.stderr, flush=True)
         self._warn_unless_converged(fit)
         self.representation_ = self._represent(X, None)
         self.slices_, self.slice_sizes_ = slices.starts, slices.sizes
         shares = dated.shares_of(self.representation_, self.components_)
-        self.between_slices_ = dated.between_slices(shares, slices) if between is None else between
+        self.between_slices_ = dated.between_slices(shares, slices)
         prevalence = dated.mean_shares(shares, slices) if prevalence is None else prevalence
         self.prevalence_: Array = prevalence.astype(X.dtype, copy=False)
         dated.warn_if_degenerate(self.method_, self.components_, prevalence, slices.sizes)
@@ -255,6 +261,9 @@ class DynamicTopics(BatchLearner, FactorizationBase):
     def _find(self, method: str, X: Matrix, slices: Slices, settings: Any) -> dated.DatedTopics:
         arguments = self._arguments() | settings
         return dated.find_topics(method, X, slices, self.documents_per_slice, arguments)
+
+    def _reason(self) -> str:
+        return dated.reason_of(self.method_, self.slice_differences_ or 0.0)
 
     def _represent(self, X: Matrix, X_weights: WeightsLike, **known: Any) -> Array:
         self._refuse_weights(X_weights)
