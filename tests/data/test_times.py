@@ -248,7 +248,7 @@ def test_parts_of_a_time_beyond_int64():
 def test_without_pandas(monkeypatch):
     hide("pandas", monkeypatch)
     assert slices(["2004-12-26", "2004-12-28"]) == THREE_DAYS
-    with pytest.raises(sf.MissingPackageError, match=r"times\[0\] is '26 Dec.*ssnmf-fast\[all\]"):
+    with pytest.raises(sf.MissingPackageError, match=r"times\[0\] is '26 Dec.*ssnmf-fast\[cli\]"):
         slices(["26 Dec 2004", "28 Dec 2004"])
 
 

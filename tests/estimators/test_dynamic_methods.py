@@ -54,7 +54,7 @@ class TestAuto:
         assert abs(model.between_slices_) < 0.05
         same = fit("neighbors", X[MIXED])
         np.testing.assert_array_equal(model.components_, same.components_)
-        line = f"method neighbors: {model.between_slices_:.2f} of the variance of topics"
+        line = f"method neighbors: slices differ by {model.slice_differences_:.2f} more than"
         assert line in capsys.readouterr().err
 
     @pytest.mark.parametrize("loss", LOSSES)
@@ -65,11 +65,37 @@ class TestAuto:
         same = fit("tied", X[ORDER], TIMES, loss=loss)
         np.testing.assert_array_equal(model.components_, same.components_)
 
+    @pytest.mark.parametrize("kind", ["event", "trend", "season", "steady"])
+    def test_events_make_slices_differ(self, kind):
+        """Thirty slices of 40 documents of 5 topics; the share of the last one changes."""
+        t, rng = np.arange(30), np.random.default_rng(3)
+        part = {
+            "event": np.where((t >= 8) & (t < 11), 0.5, 0),
+            "trend": t / 45,
+            "season": 0.25 + 0.2 * np.sin(np.pi * t / 6),
+            "steady": np.full(30, 0.2),
+        }[kind]
+        of = np.repeat(t, 40)
+        topics = np.where(rng.random(1200) < part[of], 4, rng.integers(0, 4, 1200))
+        documents = rng.poisson(0.3 + np.kron(np.eye(5), np.ones(10))[topics]).astype(float)
+        times = np.datetime64("2000-01") + of
+        model = fit("auto", documents, times, 5)
+        assert model.method_ == ("tied" if kind == "event" else "neighbors")
+        assert (model.slice_differences_ >= 0.045) == (kind == "event")
+        sparse = fit("auto", sp.csr_array(documents), times, 5)
+        assert sparse.slice_differences_ == pytest.approx(model.slice_differences_, abs=1e-12)
+        assert fit("auto", documents, times, 25).method_ == "neighbors"
+
+    def test_equal_documents_do_not_differ(self):
+        model = fit("auto", np.ones((40, 3)), np.datetime64("2000-01") + np.arange(40) % 8, 2)
+        assert (model.method_, model.slice_differences_) == ("neighbors", 0)
+
     def test_what_was_taken_is_kept(self, tmp_path):
         model = fit("auto", X[MIXED])
         sf.save(model, tmp_path / "model.npz")
         loaded = sf.load(tmp_path / "model.npz")
-        assert (loaded.method_, loaded.between_slices_) == ("neighbors", model.between_slices_)
+        for name in ("method_", "between_slices_", "slice_differences_"):
+            assert getattr(loaded, name) == getattr(model, name)
         loaded.partial_fit(X[:40], TIMES[:40])
         np.testing.assert_allclose(loaded.prevalence_.sum(axis=1), 1)
 

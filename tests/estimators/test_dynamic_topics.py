@@ -180,7 +180,7 @@ class TestTables:
     def test_without_pandas(self, quarters, monkeypatch):
         hide("pandas", monkeypatch)
         for call in (quarters.to_frame, quarters.peaks().to_frame):
-            refused(r"ssnmf-fast\[all\]", call, error=sf.MissingPackageError)
+            refused(r"ssnmf-fast\[cli\]", call, error=sf.MissingPackageError)
 
     def test_peaks(self):
         model = sf.DynamicTopics(2, random_state=0).fit(SMALL, MONTHLY)

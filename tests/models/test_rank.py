@@ -90,7 +90,7 @@ def test_a_cache_of_files_is_available_memory(monkeypatch, limit, used, stat, ca
     sizes = {limit: f"{80 << 20}\n", used: f"{79 << 20}\n", stat: f"anon 9\n{cached} {60 << 20}\n"}
     texts |= {f"/sys/fs/cgroup/{name}": text for name, text in sizes.items()}
 
-    def read(path):
+    def read(path, encoding=None):
         if str(path) not in texts:
             raise FileNotFoundError(path)
         return texts[str(path)]

@@ -39,8 +39,8 @@ _NEAR = 0.75  # with more topics, relative to the number of slices, each topic b
 _FEW_TOPICS = 4  # no warning for this number of topics
 _ALIKE = 0.8  # cosine of two similar topics; useful fits to news stay below 0.7
 _SINGLE, _FEW_SLICES = 0.9, 4
-_CHANGING = 0.12  # differences of slices from which these show the topics
-_SPREAD = 0.6  # of the slices: an event has less, a linear trend 0.56, a season 0.67
+_CHANGING = 0.045  # differences of slices from which these show the topics
+_REGULAR = 0.5  # power of a single frequency: an event has less, a trend or a season more
 _MOST_SLICES = 1000  # that are compared
 _PERMUTED = 4  # random assignments of documents to slices
 
@@ -204,9 +204,9 @@ def differences_of_slices(X: Matrix, slices: Slices, rank: int, rng: Generator) 
     """Return how much the means of slices differ beyond chance, per direction of `rank` topics.
 
     Of the largest rank - 1 eigenvalues of their weighted covariance, the mean of the excess over
-    the largest one of documents with permuted times, relative to it.  Trends and seasons, whose
-    eigenvectors have a participation number near that of all slices, count 0.  So do all
-    eigenvalues if topics are too many for the slices.
+    the largest one of documents with permuted times, relative to it.  Trends and
+    seasons, half of whose power has a single frequency (Fisher's g), count 0, and so do all if
+    topics are too many for the slices.
     """
     used, of = np.unique(slices.of, return_inverse=True)
     if rank < 2 or rank > _NEAR * len(used):
@@ -221,13 +221,12 @@ def differences_of_slices(X: Matrix, slices: Slices, rank: int, rng: Generator) 
         products = sp.csr_array(sums @ sums.T).toarray() / weights / weights.T
         ends = len(weights) - count, len(weights) - 1
         values, vectors = eigh(centering @ products @ centering, subset_by_index=ends)
-        return values, (vectors / weights) ** 2
+        return values, np.abs(np.fft.rfft(vectors / weights, axis=0)[1:]) ** 2
 
     chance = max(spectrum(rng.permutation(of), 1)[0][0] for _ in range(_PERMUTED))
-    values, squares = spectrum(of, rank - 1)
-    spread = squares.sum(axis=0) ** 2 / (squares**2).sum(axis=0)
+    values, power = spectrum(of, rank - 1)
     excess = values / max(chance, 1e-12) - 1  # unless all documents are equal
-    excess[(excess < 0) | (spread > _SPREAD * len(weights))] = 0
+    excess[(excess < 0) | (power.max(axis=0) > _REGULAR * power.sum(axis=0))] = 0
     return float(excess.mean())
 
 

@@ -58,7 +58,7 @@ class DynamicTopics(BatchLearner, FactorizationBase):
     method : {"auto", "neighbors", "tied", "nmf", "tensor"}
         "neighbors": NMF of each document combined with the most similar documents of its slice.
         "tied": all documents of a slice have the same coefficients, which are smooth over time; for
-        events.  "auto": "tied" if `slice_differences_` is 0.12 or more, or else "neighbors".
+        events.  "auto": "tied" if `slice_differences_` is 0.045 or more, or else "neighbors".
         "nmf": NMF without regard to time.  "tensor": nonnegative CP decomposition of the tensor
         terms x documents in a slice x slices [1]_.
     documents_per_slice : int, optional
@@ -103,7 +103,8 @@ class DynamicTopics(BatchLearner, FactorizationBase):
     slice_differences_ : float
         With "auto": how much the means of slices differ beyond chance.  Of the largest r - 1
         eigenvalues of their covariance, the mean of the excess over the largest eigenvalue of
-        documents with permuted times, relative to it.  Trends and seasons count 0.
+        documents with permuted times, relative to it.  Trends and seasons
+        count 0: half of their power has a single frequency (Fisher's g).
     date_order_ : {"month", "day", "any"}
         What comes first in dates such as "01/02/2003"; "any" if all had other formats.
     representation_ : ndarray, shape (n, r)
@@ -230,9 +231,11 @@ class DynamicTopics(BatchLearner, FactorizationBase):
         self.components_, self.method_ = topics.components, topics.method
         self.loss_, self.freq_ = self.loss, self.freq
         self.objective_, self.n_iter_, self.date_order_ = fit.objective, fit.n_iter, read.first
-        self.slice_differences_ = topics.differences
-        if self.verbose and topics.differences is not None:
-            print(self._reason(), file=sys.stderr, flush=True)
+        vars(self).pop("slice_differences_", None)
+        if topics.differences is not None:
+            self.slice_differences_ = topics.differences
+            if self.verbose:
+                print(self._reason(), file=sys.stderr, flush=True)
         self._warn_unless_converged(fit)
         self.representation_ = self._represent(X, None)
         self.slices_, self.slice_sizes_ = slices.starts, slices.sizes
@@ -263,7 +266,7 @@ class DynamicTopics(BatchLearner, FactorizationBase):
         return dated.find_topics(method, X, slices, self.documents_per_slice, arguments)
 
     def _reason(self) -> str:
-        return dated.reason_of(self.method_, self.slice_differences_ or 0.0)
+        return dated.reason_of(self.method_, self.slice_differences_)
 
     def _represent(self, X: Matrix, X_weights: WeightsLike, **known: Any) -> Array:
         self._refuse_weights(X_weights)
