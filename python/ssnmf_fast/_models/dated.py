@@ -205,8 +205,8 @@ def differences_of_slices(X: Matrix, slices: Slices, rank: int, rng: Generator) 
 
     Of the largest rank - 1 eigenvalues of their weighted covariance, the mean of the excess over
     the largest one of documents with permuted times, relative to it.  Trends and
-    seasons, half of whose power has a single frequency (Fisher's g), count 0, and so do all if
-    topics are too many for the slices.
+    seasons count 0: half of their power has a single frequency (Fisher's g).  All count 0 if topics
+    are too many for the slices.
     """
     used, of = np.unique(slices.of, return_inverse=True)
     if rank < 2 or rank > _NEAR * len(used):
