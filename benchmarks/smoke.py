@@ -26,6 +26,7 @@ CALLS = {
     "ssnmf_search": "",
     "dynamic_newsgroups": "",
     "dynamic_events": "",
+    "planted_events": "",
     "topic_supervised": "",
     "nmf_alpha": "",
     "vbnmf": "",

@@ -89,7 +89,7 @@ def test_a_loss_without_its_gradient_is_refused(changes: Any, message: str) -> N
 
 
 class Squares(Own):
-    name = "squares"
+    name = "own squares"
     scale: Any = 0.5
 
     def value(self, term: Any, F: Any, G: Any) -> Any:

@@ -92,7 +92,7 @@ class Source:
                 "adata is a view of an AnnData backed by a file, to which results cannot be "
                 "written. Give adata.to_memory(), or adata.copy('part.h5ad')."
             )
-        layers = list(adata.layers)
+        layers = [name for name in adata.layers if name is not None]  # which is X, from 0.13 on
         if layer is None and adata.X is None:
             raise ValueError(f"adata.X is None; name one of the layers, {layers}, by layer.")
         if layer is not None and layer not in layers:
