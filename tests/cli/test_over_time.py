@@ -49,7 +49,7 @@ def test_files(name: str) -> None:
     assert len(found.rows("topics.csv")) >= 8
     assert isinstance(found.model, sf.DynamicTopics)
     assert found.model.freq == "month"
-    assert "of the variance of topics lies between slices" in found.err
+    assert "more than by chance" in found.err
 
     topics = run(f"predict out {name} --out new.csv").column("topic")
     assert len(set(topics[:18])) == len(set(topics[18:])) == 1
