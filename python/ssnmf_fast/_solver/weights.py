@@ -10,7 +10,6 @@ from typing import Any, ClassVar, TypeAlias, TypeVar
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
-from sklearn.utils import _safe_indexing, indexable
 
 from .._common.arrays import Array, Matrix
 from .._data import border, tensors
@@ -51,6 +50,8 @@ class Weights(ABC):
         return np.shape(self.by_rows)
 
     def __getitem__(self: Self, key: Any) -> Self:
+        from sklearn.utils import _safe_indexing, indexable  # which loads OpenMP
+
         rows = key[0] if isinstance(key, tuple) else key
         return self.with_part(_safe_indexing(*indexable(self.by_rows), rows))
 
