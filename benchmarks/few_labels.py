@@ -174,9 +174,9 @@ def draw_curves(records: list[Record], stem: Path) -> None:
     sets = [n for n in SINGLE_SETS if any(cell[0] == n for cell in cells)]
     if not sets:
         return
-    columns = min(3, len(sets))
+    columns = min(2, len(sets))  # on a phone, too, one can read them
     rows = -(-len(sets) // columns)
-    figure, axes = panels(3.6 * columns, 3.1 * rows, rows, columns)
+    figure, axes = panels(2.9 * columns, 2.3 * rows, rows, columns)
     for axis in axes.ravel()[len(sets) :]:
         axis.axis("off")
     methods = methods_of(cells)
@@ -202,8 +202,8 @@ def draw_curves(records: list[Record], stem: Path) -> None:
     for row in axes:
         row[0].set_ylabel("test accuracy, %")
     handles, labels = axes[0, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False)
-    figure.savefig(stem.with_suffix(".png"), dpi=130)
+    figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False)
+    figure.savefig(stem.with_suffix(".png"))
 
 
 QUESTION = Question(

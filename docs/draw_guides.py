@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import sys
 import tempfile
 from pathlib import Path
 
@@ -44,6 +45,7 @@ def main() -> None:
     """Run the command."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("guides", nargs="+", help="names of pages of docs/guide, without .md")
+    sys.path.append(str(GUIDES.parents[1] / "examples" / "downstream" / "src"))
     for name in parser.parse_args().guides:
         print(name, *draw(name))
 

@@ -3,6 +3,7 @@
 import sys
 
 import numpy as np
+from matplotlib.figure import Figure
 from sklearn.datasets import load_digits
 
 import ssnmf_fast as sf
@@ -36,7 +37,15 @@ choice = sf.choose_rank(
 )
 print(f"bounds of 5, 20 and 40 components: {choice.means.round()}")
 
-picture = plotting.label_map(
-    model.representation_, y, title="Components of the digits"
-)
-picture.savefig(sys.argv[1] if len(sys.argv) > 1 else "bayesian.png", dpi=90)
+# the first image, a 0: weights of its ten largest components, and these
+S = plain.representation_[0]
+low, high = (side[0] for side in plain.interval_representation(level=0.9))
+largest = S.argsort()[:-11:-1]
+picture = Figure(figsize=(6, 2.8), layout="constrained")
+bars, images = picture.subplots(2, height_ratios=(2, 1))
+sides = [(S - low)[largest], (high - S)[largest]]
+bars.bar(range(10), S[largest], yerr=sides, capsize=3)
+bars.set(xlim=(-0.5, 9.5), xticks=[], ylabel="weight")
+A = plain.components_[largest]
+plotting.image_grid(A, (8, 8), columns=10, ax=images)
+picture.savefig(sys.argv[1] if len(sys.argv) > 1 else "bayesian.png")

@@ -18,13 +18,13 @@ rows = {
     "S has L1(0.04)": {"S": L1(0.04), "A": small},
     "A has L1(0.04)": {"S": small, "A": L1(0.04)},
 }
-picture = Figure(figsize=(8, 4.6), layout="constrained")
-images, curves = picture.subfigures(1, 2, width_ratios=(1.2, 1))
+picture = Figure(figsize=(6, 5.2), layout="constrained")
+images, curves = picture.subfigures(2, 1, height_ratios=(1, 1.1))
 for cell, (title, given) in zip(
-    images.subplots(3, 1), rows.items(), strict=True
+    images.subplots(1, 3), rows.items(), strict=True
 ):
     fit = sf.factorize(X, penalties=given, **options)
-    plotting.image_grid(fit.A, (8, 8), columns=6, title=title, ax=cell)
+    plotting.image_grid(fit.A, (8, 8), columns=3, title=title, ax=cell)
     print(
         f"{title}: {np.mean(fit.S > 0):.0%} of S "
         f"and {np.mean(fit.A > 0):.0%} of A are positive"
@@ -49,6 +49,4 @@ ax.plot(
 ax.plot(path, lost, marker="^", label="unexplained squares")
 ax.set(xlabel="coefficient of L1 for S and A", ylabel="share", ylim=(0, 1))
 ax.legend(frameon=False)
-picture.savefig(
-    sys.argv[1] if len(sys.argv) > 1 else "known_parts.png", dpi=110
-)
+picture.savefig(sys.argv[1] if len(sys.argv) > 1 else "known_parts.png")

@@ -28,8 +28,6 @@ print(
 )
 
 picture = plotting.image_grid(
-    model.components_, (8, 8), names=names, columns=6
+    model.components_, (8, 8), names=names, columns=4
 )
-picture.savefig(
-    sys.argv[1] if len(sys.argv) > 1 else "topic_supervised.png", dpi=110
-)
+picture.savefig(sys.argv[1] if len(sys.argv) > 1 else "topic_supervised.png")

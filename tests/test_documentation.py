@@ -156,6 +156,7 @@ def test_python_blocks(
         need_anndata()
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MPLBACKEND", "Agg")
+    monkeypatch.syspath_prepend(ROOT / "examples" / "downstream" / "src")
     namespace: dict[str, Any] = {"__name__": "__main__"}
     printed = ""
     for block in STORIES[name]:
