@@ -126,10 +126,11 @@ def clustergram(consensus: Any, *, title: str | None = None) -> Figure:
     bars.set(xlim=(min(0.0, float(stability.min())), 1), ylim=(len(stability) - 0.5, -0.5))
     style.count_along(bars.yaxis)
     style.label_axes(bars, "stability", "component")
-    distances = consensus.neighbor_distances
-    density.hist(distances[np.isfinite(distances)], bins=40, color=style.ACCENT)
-    limit, last = consensus.distance_threshold, density.get_xlim()[1]
-    if limit <= max(last, 1.0):
+    distances = consensus.neighbor_distances[np.isfinite(consensus.neighbor_distances)]
+    limit = consensus.distance_threshold
+    last = max(float(distances.max(initial=0.0)), limit if limit <= 1 else 0.0) or 1.0
+    density.hist(distances, bins=40, range=(0.0, last), color=style.ACCENT)
+    if limit <= last:
         density.axvline(limit, color=style.GRAY, linestyle="--", linewidth=1)
         style.write_next_to(density, "dropped beyond", limit, left=limit > last / 2)
     name = style.plain(f"mean distance to the nearest ({1 - consensus.kept:.0%} dropped)", 60)
