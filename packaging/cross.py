@@ -86,9 +86,10 @@ def check(platform: Platform, level: str, folder: Path) -> str:
         "SSNMF_FAST_CPP_LEVEL": level,
         "SSNMF_FAST_CPP_OPTIMIZE": "3",  # as in a wheel; and an emulator would take too long
         "SSNMF_FAST_WERROR": "ON",
+        # CMake asks for these, and calls neither.
+        "CMAKE_RC_COMPILER": sys.executable,
+        "CMAKE_INSTALL_NAME_TOOL": sys.executable,
     }
-    if platform.system == "Windows":
-        options["CMAKE_RC_COMPILER"] = sys.executable  # not called: there are no resources
     definitions = [f"-D{name}={value}" for name, value in options.items()]
     start = time.monotonic()
     call("cmake", "-S", ROOT, "-B", folder, "-G", "Ninja", *definitions, CXX=compiler(platform))
