@@ -10,7 +10,8 @@
 | `macos`   | `ziglang`, pip               | nowhere: nothing here runs programs for macOS     |
 
 Warnings are errors.  The Python modules are not compiled: they need the headers of a Python for the
-target.  CMake, Ninja and cmeel-eigen must be installed (pip).
+target.  CMake, Ninja and cmeel-eigen must be installed (pip).  The first call of zig for a target
+compiles its C++ library, which can take minutes, without a message.
 """
 
 from __future__ import annotations
@@ -87,8 +88,9 @@ def check(platform: Platform, level: str, folder: Path) -> str:
         "SSNMF_FAST_CPP_OPTIMIZE": "3",  # as in a wheel; and an emulator would take too long
         "SSNMF_FAST_WERROR": "ON",
     }
-    if platform.system == "Windows":
-        options["CMAKE_RC_COMPILER"] = sys.executable  # not called: there are no resources
+    tools = {"Windows": "CMAKE_RC_COMPILER", "Darwin": "CMAKE_INSTALL_NAME_TOOL"}
+    if platform.system in tools:  # CMake asks for it, and does not call it
+        options[tools[platform.system]] = sys.executable
     definitions = [f"-D{name}={value}" for name, value in options.items()]
     start = time.monotonic()
     call("cmake", "-S", ROOT, "-B", folder, "-G", "Ninja", *definitions, CXX=compiler(platform))

@@ -115,12 +115,16 @@ bool blocks(int number) {
 }
 
 std::size_t stack_size() {
+#if defined(__APPLE__)
+  return pthread_get_stacksize_np(pthread_self());
+#else
   pthread_attr_t attributes;
   std::size_t size = 0;
   pthread_getattr_np(pthread_self(), &attributes);
   pthread_attr_getstacksize(&attributes, &size);
   pthread_attr_destroy(&attributes);
   return size;
+#endif
 }
 
 void test_workers() {
