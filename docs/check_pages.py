@@ -58,8 +58,9 @@ wide => {
     const box = range.getBoundingClientRect(), seen = e.offsetParent && box.width > 2;
     if (seen && box.right > right) found.push("leaves the article: " + told(e));
   }
-  for (const e of article.querySelectorAll("img"))
-    if (e.getBoundingClientRect().right > right) found.push("leaves the article: " + e.src);
+  for (const e of article.querySelectorAll("img, span.math svg"))
+    if (e.getBoundingClientRect().right > right && !within.has(e))
+      found.push("leaves the article: " + (e.src || told(e.closest(".math").parentElement)));
   for (const e of article.querySelectorAll(".math"))
     if (!e.querySelector("mjx-container") || e.querySelector("[data-mml-node=merror]"))
       found.push("formula not set: " + told(e));

@@ -141,7 +141,7 @@ def _keep_numbers(app: Any, doctree: nodes.document) -> None:
 
 def _break_names(app: Any, page: str, template: str, context: dict[str, Any], tree: Any) -> None:
     """Let long names break between their words, for phones: non_negative_|factorization."""
-    long = re.compile(r'class="pre">[^<]{25,}|<h\d>[^<]*\w{16}[^<]*')
+    long = re.compile(r'class="pre">[^<]{25,}|<(?:h\d|dt)>[^<]*\w{16}[^<]*')
     within = re.compile(r"(?<=[A-Za-z0-9)][._/(=])(?=\w{5})")
     if body := context.get("body"):
         context["body"] = long.sub(lambda name: within.sub("<wbr>", name[0]), body)
