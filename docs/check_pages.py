@@ -1,4 +1,4 @@
-"""Find what does not fit on the pages of a built site: code, tables, formulas, text.
+"""Find what does not fit on the pages of a built site: code, tables, formulas, text, pictures.
 
     python docs/check_pages.py FOLDER
 
@@ -17,7 +17,7 @@ from pathlib import Path
 
 COLUMNS = 79
 # What is wrong on the page as it is now, a line each.  A phone may scroll code, tables and
-# formulas, but a link in a table must be in sight.
+# formulas.  Numbers do not break, and names only where a part of them ends.
 MEASURE = """
 wide => {
   const found = [], article = document.querySelector("article");
@@ -25,31 +25,64 @@ wide => {
   if (document.documentElement.scrollWidth > innerWidth) found.push("the page scrolls sideways");
   if (!article) return found;
   if (wide && article.clientWidth < 760) found.push(`article of ${article.clientWidth} pixels`);
-  const scrolls = [...article.querySelectorAll("pre, table, div.math")];
+  const scrolls = [...article.querySelectorAll("pre, .pst-scrollable-table-container, div.math")];
   const within = new Set(scrolls.flatMap(e => [...e.querySelectorAll("*")]));
-  for (const e of scrolls) {
+  for (const e of scrolls)
     if (wide && e.scrollWidth > e.clientWidth + 1) found.push("cut: " + told(e));
-    const edge = e.getBoundingClientRect().right + 1;
-    for (const a of e.querySelectorAll("td a"))
-      if (a.getBoundingClientRect().right > edge) found.push("link out of sight: " + told(a));
+  const size = e => parseFloat(getComputedStyle(e).fontSize);
+  for (let i = 1; i < 5; i++) {
+    const [above, below] = [i, i + 1].map(level => article.querySelector("h" + level));
+    if (above && below && size(below) >= size(above))
+      found.push("heading not smaller than the one above it: " + told(below));
   }
+  for (const e of article.querySelectorAll(".citation, .footnote")) {
+    const [number, text] = [...e.children].map(child => child.getBoundingClientRect());
+    if (text && text.left < number.right - 1) found.push("printed over its number: " + told(e));
+  }
+  for (const e of wide ? document.querySelectorAll(".bd-sidebar-secondary a") : [])
+    if (e.getBoundingClientRect().right > innerWidth) found.push("cut contents: " + told(e));
   const right = article.getBoundingClientRect().right + 1;
   const walk = document.createTreeWalker(article, NodeFilter.SHOW_TEXT), range = new Range();
   for (let text; (text = walk.nextNode());) {
     const e = text.parentElement;
+    const words = e.closest("h1, h2, h3, dt, code") ? /[A-Za-z]+/g : /[\\d.,]*\\d(e-?\\d+| ?%)?/g;
+    for (const word of e.closest("pre, .math") ? [] : text.data.matchAll(words)) {
+      range.setStart(text, word.index);
+      range.setEnd(text, word.index + word[0].length);
+      const parts = [...range.getClientRects()], width = parts.reduce((sum, p) => sum + p.width, 0);
+      if (parts.some(p => p.top > parts[0].bottom) && width < article.clientWidth * 0.7)
+        found.push(`broken: ${word[0]} in ` + told(e));
+    }
     if (!text.data.trim() || within.has(e) || scrolls.includes(e)) continue;
     range.selectNodeContents(text);
     const box = range.getBoundingClientRect(), seen = e.offsetParent && box.width > 2;
     if (seen && box.right > right) found.push("leaves the article: " + told(e));
   }
-  for (const e of article.querySelectorAll("img"))
-    if (e.getBoundingClientRect().right > right) found.push("leaves the article: " + e.src);
+  for (const e of article.querySelectorAll("img, span.math svg"))
+    if (e.getBoundingClientRect().right > right && !within.has(e))
+      found.push("leaves the article: " + (e.src || told(e.closest(".math").parentElement)));
   for (const e of article.querySelectorAll(".math"))
     if (!e.querySelector("mjx-container") || e.querySelector("[data-mml-node=merror]"))
       found.push("formula not set: " + told(e));
   return found;
 }
 """
+
+
+def empty_pictures(site: Path) -> list[str]:
+    """Return the pictures of whose tiles, 40 by 40, nine tenths have the color of the corner."""
+    import numpy as np
+    from matplotlib.image import imread
+
+    found = []
+    for path in sorted((site / "_images").glob("*.png")):
+        picture = np.atleast_3d(imread(path))
+        drawn = (abs(picture - picture[0, 0]) > 0.05).any(2)
+        h, w = (side // 40 for side in drawn.shape)
+        tiles = drawn[: 40 * h, : 40 * w].reshape(40, h, 40, w).any((1, 3))
+        if tiles.mean() <= 0.1:
+            found.append(f"{path.name}: {1 - tiles.mean():.0%} of the picture is empty")
+    return found
 
 
 def measured(site: Path, pages: list[Path], browser: str) -> list[str]:
@@ -91,7 +124,7 @@ def main() -> int:
     parser.add_argument("folder", type=Path)
     site = parser.parse_args().folder.resolve()
     pages = sorted(path for path in site.rglob("*.html") if "_static" not in path.parts)
-    found = counted(site, pages)
+    found = counted(site, pages) + empty_pictures(site)
     names = ("chromium", "chromium-browser", "google-chrome")
     browser = next(filter(None, map(shutil.which, names)), None)
     try:

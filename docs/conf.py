@@ -139,6 +139,14 @@ def _keep_numbers(app: Any, doctree: nodes.document) -> None:
             text.parent.replace(text, [node for node in marked if node.astext()])
 
 
+def _break_names(app: Any, page: str, template: str, context: dict[str, Any], tree: Any) -> None:
+    """Let long names break between their words, for phones: non_negative_|factorization."""
+    long = re.compile(r'class="pre">[^<]{25,}|<(?:h\d|dt)>[^<]*\w{16}[^<]*')
+    within = re.compile(r"(?<=[A-Za-z0-9)][._/(=])(?=\w{5})")
+    if body := context.get("body"):
+        context["body"] = long.sub(lambda name: within.sub("<wbr>", name[0]), body)
+
+
 def linkcode_resolve(domain: str, info: dict[str, str]) -> str | None:
     """Return the address of the source of an object in this version."""
     thing: Any = sys.modules[info["module"]]
@@ -169,3 +177,4 @@ def setup(app: Any) -> None:
     app.connect("autodoc-process-docstring", _shorten, priority=400)
     app.connect("autodoc-process-docstring", _escape, priority=900)  # after numpydoc
     app.connect("html-page-context", _describe)
+    app.connect("html-page-context", _break_names)

@@ -96,6 +96,8 @@ class NMF(SampleBatchLearner):
     n_components : int or "auto"
         Number of components r, at least 1.  "auto", for texts in a sparse X, chooses it like
         :func:`choose_rank` with ``criterion="words"``, which uses only whether entries are above 0.
+    loss : {"frobenius", "kullback-leibler", "itakura-saito"} or float
+        Loss of X, as in :func:`ssnmf_fast.factorize`.
 
     Attributes
     ----------

@@ -58,8 +58,8 @@ def jaccard_similarity(
 ) -> Array:
     r"""Return the weighted Jaccard similarity of each topic and each true class.
 
-    :math:`J(u, v) = \sum_i \min(u_i, v_i) / \sum_i \max(u_i, v_i)` for the columns u of S and v of
-    the truth ([1]_, equation 14).
+    It is :math:`\sum_i \min(u_i, v_i)`, divided by :math:`\sum_i \max(u_i, v_i)`, for the columns u
+    of S and v of the truth ([1]_, equation 14).
 
     Returns
     -------
