@@ -61,7 +61,7 @@ class SplitRows {
         few_.push_back(few);
       }
     }
-    copies_.resize(std::max<Index>(copies_.rows(), range.end - range.begin), F.columns);
+    copies_.resize(std::max<Size>(copies_.rows(), range.end - range.begin), F.columns);
     for (std::size_t i = 0; i < whole_.size(); ++i) {
       std::copy_n(F.row(whole_[i]), F.columns, copies_.row(static_cast<Eigen::Index>(i)).data());
     }
