@@ -197,7 +197,8 @@ def missing(
     if any(vector is not None for vector in vectors):
         pattern.data = whole.at(places_of(pattern), Z.dtype)
         w = whole.at(places_of(present), Z.dtype)
-    form = MissingEntries(entries_of(pattern, threads), whole)
+    gaps: Any = entries_of(pattern, threads)  # sparse ones
+    form = MissingEntries(gaps, whole)
     return weighted(present, w, loss, threads, form)
 
 
