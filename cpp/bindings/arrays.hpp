@@ -13,6 +13,7 @@
 #include <limits>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "../kernels/rank.hpp"
@@ -180,44 +181,6 @@ class Integers {
   std::vector<To> copy_;
 };
 
-// A CSR matrix.  Takes the entries as they are: that pointers never fall and every index lies
-// within the columns is what inspect_csr is for, once for each matrix.
-template <class T>
-class CsrArgument {
- public:
-  CsrArgument(py::handle indptr, py::handle indices, py::handle values, const char* name = "values")
-      : indptr_(indptr, "indptr"), indices_(indices, "indices") {
-    if (indptr_->size < 1) {
-      throw bad("indptr", "is empty");
-    }
-    csr_ = {indptr_->data, indices_->data, optional_vector<T>(values, name, indices_->size).data,
-            indptr_->size - 1};
-    if (csr_.indptr[0] != 0 || csr_.entries() != indices_->size) {
-      throw bad("indptr", "must start at 0 and end at the length of indices");
-    }
-  }
-
-  const Csr<T>& operator*() const { return csr_; }
-  const Csr<T>* operator->() const { return &csr_; }
-
- private:
-  Integers<Size> indptr_;
-  Integers<Index> indices_;
-  Csr<T> csr_;
-};
-
-template <class T>
-Dense<T> const_dense(py::handle argument, const char* name) {
-  const py::array array = array_of(argument, name);
-  const T* data = const_data<T>(array, name);
-  require_dimensions(array, name, 2);
-  const auto item = static_cast<py::ssize_t>(sizeof(T));
-  if (array.strides(0) % item != 0 || array.strides(1) % item != 0) {
-    throw bad(name, "has strides that are no multiples of its itemsize");
-  }
-  return {data, array.shape(0), array.shape(1), array.strides(0) / item, array.strides(1) / item};
-}
-
 // The memory between the first and the last item of an argument; nothing for None.
 struct Extent {
   const char* name;
@@ -253,6 +216,56 @@ inline void require_apart(const Extent& written, std::initializer_list<Extent> o
   }
 }
 
+// A CSR matrix.  Takes the entries as they are: that pointers never fall and every index lies
+// within the columns is what inspect_csr is for, once for each matrix.
+template <class T>
+class CsrArgument {
+ public:
+  CsrArgument(py::handle indptr, py::handle indices, py::handle values, const char* name = "values")
+      : extents{{"indptr", indptr}, {"indices", indices}, {name, values}},
+        indptr_(indptr, "indptr"),
+        indices_(indices, "indices") {
+    if (indptr_->size < 1) {
+      throw bad("indptr", "is empty");
+    }
+    csr_ = {indptr_->data, indices_->data, optional_vector<T>(values, name, indices_->size).data,
+            indptr_->size - 1};
+    if (csr_.indptr[0] != 0 || csr_.entries() != indices_->size) {
+      throw bad("indptr", "must start at 0 and end at the length of indices");
+    }
+  }
+
+  const Csr<T>& operator*() const { return csr_; }
+  const Csr<T>* operator->() const { return &csr_; }
+
+  const Extent extents[3];
+
+ private:
+  Integers<Size> indptr_;
+  Integers<Index> indices_;
+  Csr<T> csr_;
+};
+
+template <class T>
+void require_apart(const Extent& written, const CsrArgument<T>& Z,
+                   std::initializer_list<Extent> others) {
+  const auto& [indptr, indices, values] = Z.extents;
+  require_apart(written, {indptr, indices, values});
+  require_apart(written, others);
+}
+
+template <class T>
+Dense<T> const_dense(py::handle argument, const char* name) {
+  const py::array array = array_of(argument, name);
+  const T* data = const_data<T>(array, name);
+  require_dimensions(array, name, 2);
+  const auto item = static_cast<py::ssize_t>(sizeof(T));
+  if (array.strides(0) % item != 0 || array.strides(1) % item != 0) {
+    throw bad(name, "has strides that are no multiples of its itemsize");
+  }
+  return {data, array.shape(0), array.shape(1), array.strides(0) / item, array.strides(1) / item};
+}
+
 template <class A, class B>
 void require_same_shape(const Rows<A>& a, const Rows<B>& b, const char* name) {
   if (a.rows != b.rows || a.columns != b.columns) {
@@ -260,11 +273,42 @@ void require_same_shape(const Rows<A>& a, const Rows<B>& b, const char* name) {
   }
 }
 
+// A row for each row of a factor, or one for all.
+template <class T>
+auto const_rows_or_one(py::handle argument, const char* name, const Rows<T>& F) {
+  const auto rows = const_rows<std::remove_const_t<T>>(argument, name);
+  if (rows.rows != 1 && rows.rows != F.rows) {
+    throw bad(name, "has " + std::to_string(rows.rows) + " rows; expected 1 or " +
+                        std::to_string(F.rows));
+  }
+  require_same_shape(rows, Rows<T>{F.data, rows.rows, F.columns}, name);
+  return rows;
+}
+
 inline void require_equal(Size given, Size needed, const char* what) {
   if (given != needed) {
     throw bad(what, "disagree: " + std::to_string(given) + " and " + std::to_string(needed));
   }
 }
+
+// A sparse matrix and the factors of its model; U is T where F is written.
+template <class T, class U = const T>
+struct SparseModel {
+  CsrArgument<T> Z;
+  Rows<U> F;
+  Factor<const T> G;
+
+  SparseModel(py::handle indptr, py::handle indices, py::handle values, py::handle f, py::handle g)
+      : Z(indptr, indices, values), G(const_factor<T>(g, "G")) {
+    if constexpr (std::is_const_v<U>) {
+      F = const_rows<T>(f, "F");
+    } else {
+      F = writable_rows<T>(f, "F");
+    }
+    require_equal(F.rows, Z->rows, "rows of F and of the sparse matrix");
+    require_equal(F.columns, G.columns, "columns of F and of G");
+  }
+};
 
 // A bit for each entry of a factor, or all of them for None.
 template <class T>

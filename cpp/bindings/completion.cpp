@@ -19,23 +19,16 @@ void bind_residual_step(py::handle indptr, py::handle indices, py::handle values
                         py::handle G, py::handle residuals, py::handle out, Threads n_threads) {
   visit_float(G, "G", [&](auto type) {
     using T = decltype(type);
-    const CsrArgument<T> Z(indptr, indices, values);
-    const auto f = const_rows<T>(F, "F");
-    const auto g = const_factor<T>(G, "G");
+    const SparseModel<T> model(indptr, indices, values, F, G);
     const auto to = writable_rows<T>(out, "out");
     const auto stored = writable_vector<T>(residuals, "residuals");
-    require_equal(stored.size, Z->entries(), "length of residuals and of indices");
-    require_equal(f.rows, Z->rows, "rows of F and of the sparse matrix");
-    require_equal(f.columns, g.columns, "columns of F and of G");
-    require_same_shape(f, to, "out");
-    const Extent sum{"out", out};
-    const std::initializer_list<Extent> given{
-        {"indptr", indptr}, {"indices", indices}, {"values", values}, {"F", F}, {"G", G}};
-    require_apart({"residuals", residuals}, given);
-    require_apart(sum, given);
-    require_apart(sum, {{"residuals", residuals}});
+    require_equal(stored.size, model.Z->entries(), "length of residuals and of indices");
+    require_same_shape(model.F, to, "out");
+    const Extent kept{"residuals", residuals};
+    require_apart(kept, model.Z, {{"F", F}, {"G", G}});
+    require_apart({"out", out}, model.Z, {{"F", F}, {"G", G}, kept});
     const KernelCall call;
-    residual_step<T>(*Z, f, g, stored.data, to, n_threads);
+    residual_step<T>(*model.Z, model.F, model.G, stored.data, to, n_threads);
   });
 }
 
@@ -44,19 +37,14 @@ void bind_mapped_residuals(py::handle indptr, py::handle indices, py::handle val
                            bool proximal, double floor, py::handle out, Threads n_threads) {
   visit_float(G, "G", [&](auto type) {
     using T = decltype(type);
-    const CsrArgument<T> Z(indptr, indices, values);
-    const auto f = const_rows<T>(F, "F");
-    const auto g = const_factor<T>(G, "G");
+    const SparseModel<T> model(indptr, indices, values, F, G);
     const auto shrinkage = shrinkage_of<T>(step, eps, q, proximal, floor);
-    require_equal(f.rows, Z->rows, "rows of F and of the sparse matrix");
-    require_equal(f.columns, g.columns, "columns of F and of G");
     const auto to = writable_vector<T>(out, "out");
-    require_equal(to.size, Z->entries(), "length of out and of indices");
-    require_apart(
-        {"out", out},
-        {{"indptr", indptr}, {"indices", indices}, {"values", values}, {"F", F}, {"G", G}});
+    require_equal(to.size, model.Z->entries(), "length of out and of indices");
+    require_apart({"out", out}, model.Z, {{"F", F}, {"G", G}});
     const KernelCall call;
-    mapped_residuals<T>(*Z, f, g, static_cast<T>(scale), shrinkage, to.data, n_threads);
+    mapped_residuals<T>(*model.Z, model.F, model.G, static_cast<T>(scale), shrinkage, to.data,
+                        n_threads);
   });
 }
 
@@ -91,17 +79,11 @@ void bind_ridge_rows(py::handle indptr, py::handle indices, py::handle values, p
                      py::handle ridge, py::handle F, Threads n_threads) {
   visit_float(G, "G", [&](auto type) {
     using T = decltype(type);
-    const CsrArgument<T> Z(indptr, indices, values);
-    const auto g = const_factor<T>(G, "G");
-    const auto f = writable_rows<T>(F, "F");
-    const auto delta = ridge_of(ridge, g.columns);
-    require_equal(f.rows, Z->rows, "rows of F and of the sparse matrix");
-    require_equal(f.columns, g.columns, "columns of F and of G");
-    require_apart(
-        {"F", F},
-        {{"indptr", indptr}, {"indices", indices}, {"values", values}, {"G", G}, {"ridge", ridge}});
+    const SparseModel<T, T> model(indptr, indices, values, F, G);
+    const auto delta = ridge_of(ridge, model.G.columns);
+    require_apart({"F", F}, model.Z, {{"G", G}, {"ridge", ridge}});
     const KernelCall call;
-    ridge_rows<T>(*Z, g, delta, f, n_threads);
+    ridge_rows<T>(*model.Z, model.G, delta, model.F, n_threads);
   });
 }
 
@@ -110,24 +92,15 @@ void bind_conjugate_rows(py::handle indptr, py::handle indices, py::handle value
                          Threads n_threads) {
   visit_float(G, "G", [&](auto type) {
     using T = decltype(type);
-    const CsrArgument<T> Z(indptr, indices, values);
-    const auto g = const_factor<T>(G, "G");
+    const SparseModel<T, T> model(indptr, indices, values, F, G);
     const auto common = const_rows<T>(gram, "gram");
     const auto own = const_vector<T>(ridges, "ridges");
-    const auto f = writable_rows<T>(F, "F");
-    require_equal(f.rows, Z->rows, "rows of F and of the sparse matrix");
-    require_equal(f.columns, g.columns, "columns of F and of G");
-    require_equal(common.rows, g.columns, "rows of gram and columns of G");
-    require_equal(common.columns, g.columns, "columns of gram and of G");
-    require_equal(own.size, f.rows, "length of ridges and rows of F");
-    require_apart({"F", F}, {{"indptr", indptr},
-                             {"indices", indices},
-                             {"values", values},
-                             {"G", G},
-                             {"gram", gram},
-                             {"ridges", ridges}});
+    require_equal(common.rows, model.G.columns, "rows of gram and columns of G");
+    require_equal(common.columns, model.G.columns, "columns of gram and of G");
+    require_equal(own.size, model.F.rows, "length of ridges and rows of F");
+    require_apart({"F", F}, model.Z, {{"G", G}, {"gram", gram}, {"ridges", ridges}});
     const KernelCall call;
-    conjugate_rows<T>(*Z, g, common, own, steps, f, n_threads);
+    conjugate_rows<T>(*model.Z, model.G, common, own, steps, model.F, n_threads);
   });
 }
 
@@ -136,52 +109,38 @@ void bind_structured_rows(py::handle indptr, py::handle indices, py::handle valu
                           py::handle F, Threads n_threads) {
   visit_float(G, "G", [&](auto type) {
     using T = decltype(type);
-    const CsrArgument<T> Z(indptr, indices, values);
-    const auto g = const_factor<T>(G, "G");
+    const SparseModel<T, T> model(indptr, indices, values, F, G);
     const auto x = writable_rows<T>(X, "X");
-    const auto f = writable_rows<T>(F, "F");
-    const auto delta = ridge_of(ridge, g.columns);
-    require_equal(x.rows, Z->rows, "rows of X and of the sparse matrix");
-    require_equal(x.columns, g.rows, "columns of X and rows of G");
-    require_equal(f.rows, Z->rows, "rows of F and of the sparse matrix");
-    require_equal(f.columns, g.columns, "columns of F and of G");
+    const auto delta = ridge_of(ridge, model.G.columns);
+    require_equal(x.rows, model.Z->rows, "rows of X and of the sparse matrix");
+    require_equal(x.columns, model.G.rows, "columns of X and rows of G");
     const Extent dense{"X", X};
-    const std::initializer_list<Extent> given{
-        {"indptr", indptr}, {"indices", indices}, {"values", values}, {"G", G}, {"ridge", ridge}};
-    require_apart(dense, given);
-    require_apart({"F", F}, given);
-    require_apart({"F", F}, {dense});
+    require_apart(dense, model.Z, {{"G", G}, {"ridge", ridge}});
+    require_apart({"F", F}, model.Z, {{"G", G}, {"ridge", ridge}, dense});
     const KernelCall call;
-    structured_rows<T>(*Z, g, delta, {alpha, eps, q}, x, f, n_threads);
+    structured_rows<T>(*model.Z, model.G, delta, {alpha, eps, q}, x, model.F, n_threads);
   });
 }
 
 }  // namespace
 
 void register_completion(py::module_& module) {
-  module.def("residual_step", &bind_residual_step, py::arg("indptr"), py::arg("indices"),
-             py::arg("values").none(true), py::arg("F"), py::arg("G"), py::arg("residuals"),
-             py::arg("out"), py::arg("n_threads"),
-             "F + (Z - F G^T) G over the stored entries, and the residuals.");
-  module.def("mapped_residuals", &bind_mapped_residuals, py::arg("indptr"), py::arg("indices"),
-             py::arg("values").none(true), py::arg("F"), py::arg("G"), py::arg("scale"),
-             py::arg("step"), py::arg("eps"), py::arg("q"), py::arg("proximal"), py::arg("floor"),
-             py::arg("out"), py::arg("n_threads"),
-             "z_ij - phi(scale f_i . g_j) at the stored entries.");
-  module.def("mapped_product", &bind_mapped_product, py::arg("F"), py::arg("G"), py::arg("H"),
-             py::arg("step"), py::arg("eps"), py::arg("q"), py::arg("proximal"), py::arg("floor"),
-             py::arg("out"), py::arg("n_threads"), "Adds phi(F G^T) H.");
-  module.def("ridge_rows", &bind_ridge_rows, py::arg("indptr"), py::arg("indices"),
-             py::arg("values").none(true), py::arg("G"), py::arg("ridge"), py::arg("F"),
-             py::arg("n_threads"), "Ridge regression of every row on G.");
-  module.def("conjugate_rows", &bind_conjugate_rows, py::arg("indptr"), py::arg("indices"),
-             py::arg("values").none(true), py::arg("G"), py::arg("gram"), py::arg("ridges"),
-             py::arg("steps"), py::arg("F"), py::arg("n_threads"),
-             "Conjugate gradients on every row, with a common Gram matrix.");
-  module.def("structured_rows", &bind_structured_rows, py::arg("indptr"), py::arg("indices"),
-             py::arg("values").none(true), py::arg("G"), py::arg("ridge"), py::arg("alpha"),
-             py::arg("eps"), py::arg("q"), py::arg("X"), py::arg("F"), py::arg("n_threads"),
-             "The same with weights that draw missing entries towards zero.");
+  define(module, "residual_step", &bind_residual_step,
+         "indptr indices values F G residuals out n_threads",
+         "F + (Z - F G^T) G over the stored entries, and the residuals.");
+  define(module, "mapped_residuals", &bind_mapped_residuals,
+         "indptr indices values F G scale step eps q proximal floor out n_threads",
+         "z_ij - phi(scale f_i . g_j) at the stored entries.");
+  define(module, "mapped_product", &bind_mapped_product,
+         "F G H step eps q proximal floor out n_threads", "Adds phi(F G^T) H.");
+  define(module, "ridge_rows", &bind_ridge_rows, "indptr indices values G ridge F n_threads",
+         "Ridge regression of every row on G.");
+  define(module, "conjugate_rows", &bind_conjugate_rows,
+         "indptr indices values G gram ridges steps F n_threads",
+         "Conjugate gradients on every row, with a common Gram matrix.");
+  define(module, "structured_rows", &bind_structured_rows,
+         "indptr indices values G ridge alpha eps q X F n_threads",
+         "The same with weights that draw missing entries towards zero.");
 }
 
 }  // namespace ssnmf

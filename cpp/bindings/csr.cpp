@@ -33,22 +33,20 @@ struct Transposed {
   Span<Index> indices;
   Span<T> values;
 
-  Transposed(const Csr<T>& Z, std::initializer_list<Extent> given, py::handle out_indptr,
-             py::handle out_indices, py::handle out_values)
+  Transposed(const CsrArgument<T>& Z, py::handle out_indptr, py::handle out_indices,
+             py::handle out_values)
       : indptr(writable_vector<Size>(out_indptr, "out_indptr")),
         indices(writable_vector<Index>(out_indices, "out_indices")),
         values(writable_vector<T>(out_values, "out_values")) {
-    require_equal(indices.size, Z.entries(), "length of out_indices and entries");
-    require_equal(values.size, Z.entries(), "length of out_values and entries");
+    require_equal(indices.size, Z->entries(), "length of out_indices and entries");
+    require_equal(values.size, Z->entries(), "length of out_values and entries");
     if (indptr.size < 1) {
       throw bad("out_indptr", "is empty");
     }
-    const Extent to_indptr{"out_indptr", out_indptr}, to_indices{"out_indices", out_indices};
-    require_apart(to_indptr, given);
-    require_apart(to_indices, given);
-    require_apart({"out_values", out_values}, given);
-    require_apart(to_indptr, {to_indices, {"out_values", out_values}});
-    require_apart(to_indices, {{"out_values", out_values}});
+    const Extent to_indices{"out_indices", out_indices}, to_values{"out_values", out_values};
+    require_apart({"out_indptr", out_indptr}, Z, {to_indices, to_values});
+    require_apart(to_indices, Z, {to_values});
+    require_apart(to_values, Z, {});
   }
 };
 
@@ -57,8 +55,7 @@ void bind_transpose(py::handle indptr, py::handle indices, py::handle values, py
   visit_float(values, "values", [&](auto type) {
     using T = decltype(type);
     const CsrArgument<T> Z(indptr, indices, values);
-    const Transposed<T> to(*Z, {{"indptr", indptr}, {"indices", indices}, {"values", values}},
-                           out_indptr, out_indices, out_values);
+    const Transposed<T> to(Z, out_indptr, out_indices, out_values);
     const KernelCall call;
     transpose<T>(*Z, to.indptr.size - 1, to.indptr.data, to.indices.data, to.values.data,
                  n_threads);
@@ -74,8 +71,7 @@ void bind_transpose_panels(py::handle indptr, py::handle indices, py::handle val
   visit_float(values, "values", [&](auto type) {
     using T = decltype(type);
     const CsrArgument<T> Z(indptr, indices, values);
-    const Transposed<T> to(*Z, {{"indptr", indptr}, {"indices", indices}, {"values", values}},
-                           out_indptr, out_indices, out_values);
+    const Transposed<T> to(Z, out_indptr, out_indices, out_values);
     const Size panels = (Z->rows + panel_rows - 1) / panel_rows;
     const Size columns = panels == 0 ? 0 : (to.indptr.size - 1) / panels;
     require_equal(to.indptr.size, panels * columns + 1, "length of out_indptr and of its panels");
@@ -88,16 +84,14 @@ void bind_transpose_panels(py::handle indptr, py::handle indices, py::handle val
 }  // namespace
 
 void register_csr(py::module_& module) {
-  module.def("inspect_csr", &bind_inspect_csr, py::arg("indptr"), py::arg("indices"),
-             py::arg("n_columns"), py::arg("n_threads"),
-             "0: sorted; 1: unsorted; 2: with duplicates; 3: unsound.");
-  module.def("transpose", &bind_transpose, py::arg("indptr"), py::arg("indices"), py::arg("values"),
-             py::arg("out_indptr"), py::arg("out_indices"), py::arg("out_values"),
-             py::arg("n_threads"), "Transpose of a sound matrix, with sorted rows.");
-  module.def("transpose_panels", &bind_transpose_panels, py::arg("indptr"), py::arg("indices"),
-             py::arg("values"), py::arg("panel_rows"), py::arg("out_indptr"),
-             py::arg("out_indices"), py::arg("out_values"), py::arg("n_threads"),
-             "Transpose of a sound matrix cut into panels of its rows.");
+  define(module, "inspect_csr", &bind_inspect_csr, "indptr indices n_columns n_threads",
+         "0: sorted; 1: unsorted; 2: with duplicates; 3: unsound.");
+  define(module, "transpose", &bind_transpose,
+         "indptr indices values out_indptr out_indices out_values n_threads",
+         "Transpose of a sound matrix, with sorted rows.");
+  define(module, "transpose_panels", &bind_transpose_panels,
+         "indptr indices values panel_rows out_indptr out_indices out_values n_threads",
+         "Transpose of a sound matrix cut into panels of its rows.");
 }
 
 }  // namespace ssnmf

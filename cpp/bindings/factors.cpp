@@ -1,6 +1,5 @@
 #include "../kernels/factor_ops.hpp"
 #include "../kernels/imbalance.hpp"
-
 #include "../kernels/update.hpp"
 #include "arrays.hpp"
 #include "registry.hpp"
@@ -94,17 +93,15 @@ double bind_inner(py::handle F, py::handle P, Threads n_threads) {
 
 py::tuple bind_imbalance(py::handle F, py::handle P, py::handle N, py::handle moves,
                          Threads n_threads) {
-  Imbalance found;
-  visit_float(F, "F", [&](auto type) {
+  const Imbalance found = visit_float(F, "F", [&](auto type) {
     using T = decltype(type);
     const auto f = const_rows<T>(F, "F");
     const auto p = const_rows<T>(P, "P");
-    const auto n = const_rows<T>(N, "N");
     require_same_shape(p, f, "P");
-    require_same_shape(n, Rows<const T>{f.data, n.rows == 1 ? 1 : f.rows, f.columns}, "N");
+    const auto n = const_rows_or_one(N, "N", f);
     const Support support = support_of(moves, "moves", f);
     const KernelCall call;
-    found = imbalance<T>(f, p, n, support, n_threads);
+    return imbalance<T>(f, p, n, support, n_threads);
   });
   return py::make_tuple(found.apart, found.pull);
 }
@@ -115,15 +112,11 @@ Pulls<T> optional_pulls(py::handle up, const char* up_name, py::handle down, con
                         const Rows<T>& F) {
   Pulls<T> pulls;
   if (!up.is_none()) {
-    const auto rows = const_rows<T>(up, up_name);
-    require_same_shape(rows, F, up_name);
-    pulls.up = rows.data;
+    pulls.up = const_rows<T>(up, up_name);
+    require_same_shape(pulls.up, F, up_name);
   }
   if (!down.is_none()) {
-    const auto rows = const_rows<T>(down, down_name);
-    pulls.same_down = rows.rows == 1;
-    require_same_shape(rows, Rows<T>{F.data, pulls.same_down ? 1 : F.rows, F.columns}, down_name);
-    pulls.down = rows.data;
+    pulls.down = const_rows_or_one(down, down_name, F);
   }
   return pulls;
 }
@@ -163,30 +156,20 @@ void bind_extrapolate(py::handle F, py::handle before, double step, bool positiv
 }  // namespace
 
 void register_factors(py::module_& module) {
-  module.def("gram", &bind_gram, py::arg("G"), py::arg("weights").none(true), py::arg("out"),
-             py::arg("n_threads"), "G^T diag(weights) G.");
-  module.def("cross", &bind_cross, py::arg("F"), py::arg("G"), py::arg("out"), py::arg("n_threads"),
-             "F^T G.");
-  module.def("column_sums", &bind_column_sums, py::arg("G"), py::arg("weights").none(true),
-             py::arg("out"), py::arg("n_threads"), "G^T weights.");
-  module.def("multiply", &bind_multiply, py::arg("F"), py::arg("K"),
-             py::arg("row_scale").none(true), py::arg("out"), py::arg("scale"),
-             py::arg("accumulate"), py::arg("n_threads"), "diag(row_scale) F K.");
-  module.def("add_row", &bind_add_row, py::arg("vector"), py::arg("row_scale").none(true),
-             py::arg("out"), py::arg("scale"), py::arg("accumulate"), py::arg("n_threads"),
-             "row_scale vector^T.");
-  module.def("inner", &bind_inner, py::arg("F"), py::arg("P"), py::arg("n_threads"),
-             "Sum of F .* P.");
-  module.def("imbalance", &bind_imbalance, py::arg("F"), py::arg("P"), py::arg("N"),
-             py::arg("moves").none(true), py::arg("n_threads"),
-             "How far P and N are apart at F, and the larger one of their sums there.");
-  module.def("update", &bind_update, py::arg("F"), py::arg("P2").none(true),
-             py::arg("N2").none(true), py::arg("P1").none(true), py::arg("N1").none(true),
-             py::arg("rule"), py::arg("relaxation"), py::arg("n_threads"),
-             "F <- F .* t, in place.");
-  module.def("extrapolate", &bind_extrapolate, py::arg("F"), py::arg("before"), py::arg("step"),
-             py::arg("positive"), py::arg("n_threads"),
-             "F <- max(0, F + step (F - before)), before <- F.");
+  define(module, "gram", &bind_gram, "G weights out n_threads", "G^T diag(weights) G.");
+  define(module, "cross", &bind_cross, "F G out n_threads", "F^T G.");
+  define(module, "column_sums", &bind_column_sums, "G weights out n_threads", "G^T weights.");
+  define(module, "multiply", &bind_multiply, "F K row_scale out scale accumulate n_threads",
+         "diag(row_scale) F K.");
+  define(module, "add_row", &bind_add_row, "vector row_scale out scale accumulate n_threads",
+         "row_scale vector^T.");
+  define(module, "inner", &bind_inner, "F P n_threads", "Sum of F .* P.");
+  define(module, "imbalance", &bind_imbalance, "F P N moves n_threads",
+         "How far P and N are apart at F, and the larger one of their sums there.");
+  define(module, "update", &bind_update, "F P2 N2 P1 N1 rule relaxation n_threads",
+         "F <- F .* t, in place.");
+  define(module, "extrapolate", &bind_extrapolate, "F before step positive n_threads",
+         "F <- max(0, F + step (F - before)), before <- F.");
 }
 
 }  // namespace ssnmf

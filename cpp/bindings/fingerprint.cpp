@@ -10,35 +10,31 @@ py::tuple as_tuple(const Fingerprint& found) { return py::make_tuple(found.first
 
 py::tuple bind_sparse_fingerprint(py::handle indptr, py::handle indices, py::handle values,
                                   Size first_row, Threads n_threads) {
-  Fingerprint found;
-  visit_float(values, "values", [&](auto type) {
+  return as_tuple(visit_float(values, "values", [&](auto type) {
     using T = decltype(type);
     const CsrArgument<T> Z(indptr, indices, values);
     const KernelCall call;
-    found = sparse_fingerprint<T>(*Z, first_row, n_threads);
-  });
-  return as_tuple(found);
+    return sparse_fingerprint<T>(*Z, first_row, n_threads);
+  }));
 }
 
 py::tuple bind_dense_fingerprint(py::handle Z, Size first_row, Threads n_threads) {
-  Fingerprint found;
-  visit_float(Z, "Z", [&](auto type) {
+  return as_tuple(visit_float(Z, "Z", [&](auto type) {
     using T = decltype(type);
     const auto array = const_dense<T>(Z, "Z");
     const KernelCall call;
-    found = dense_fingerprint<T>(array, first_row, n_threads);
-  });
-  return as_tuple(found);
+    return dense_fingerprint<T>(array, first_row, n_threads);
+  }));
 }
 
 }  // namespace
 
 void register_fingerprint(py::module_& module) {
-  module.def("sparse_fingerprint", &bind_sparse_fingerprint, py::arg("indptr"), py::arg("indices"),
-             py::arg("values"), py::arg("first_row"), py::arg("n_threads"),
-             "Two sums that tell the entries of a sparse matrix from those of others.");
-  module.def("dense_fingerprint", &bind_dense_fingerprint, py::arg("Z"), py::arg("first_row"),
-             py::arg("n_threads"), "The same of a dense matrix.");
+  define(module, "sparse_fingerprint", &bind_sparse_fingerprint,
+         "indptr indices values first_row n_threads",
+         "Two sums that tell the entries of a sparse matrix from those of others.");
+  define(module, "dense_fingerprint", &bind_dense_fingerprint, "Z first_row n_threads",
+         "The same of a dense matrix.");
 }
 
 }  // namespace ssnmf

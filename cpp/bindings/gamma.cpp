@@ -90,15 +90,13 @@ void bind_group_sums(py::handle E, py::handle groups, py::handle out, Threads n_
 }  // namespace
 
 void register_gamma(py::module_& module) {
-  module.def("gamma_update", &bind_gamma_update, py::arg("F"), py::arg("P"), py::arg("prior_shape"),
-             py::arg("rates"), py::arg("groups").none(true), py::arg("E"), py::arg("rank"),
-             py::arg("logs"), py::arg("n_threads"),
-             "Gamma posteriors of a factor, in place; returns the sum of their log-expectations.");
-  module.def("gamma_bound", &bind_gamma_bound, py::arg("E"), py::arg("prior_shape"),
-             py::arg("rates"), py::arg("groups").none(true), py::arg("rank"), py::arg("n_threads"),
-             "What gamma posteriors add to the variational bound.");
-  module.def("group_sums", &bind_group_sums, py::arg("E"), py::arg("groups").none(true),
-             py::arg("out"), py::arg("n_threads"), "Sums of the rows of every group.");
+  define(module, "gamma_update", &bind_gamma_update,
+         "F P prior_shape rates groups E rank logs n_threads",
+         "Gamma posteriors of a factor, in place; returns the sum of their log-expectations.");
+  define(module, "gamma_bound", &bind_gamma_bound, "E prior_shape rates groups rank n_threads",
+         "What gamma posteriors add to the variational bound.");
+  define(module, "group_sums", &bind_group_sums, "E groups out n_threads",
+         "Sums of the rows of every group.");
 }
 
 }  // namespace ssnmf

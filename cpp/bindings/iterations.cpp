@@ -101,15 +101,12 @@ Momentum bind_sparse_iterations(py::handle indptr, py::handle indices, py::handl
 }  // namespace
 
 void register_iterations(py::module_& module) {
-  module.def("dense_iterations", &bind_dense_iterations, py::arg("Z"), py::arg("memory"),
-             py::arg("momentum").none(true), py::arg("update"), py::arg("objective"),
-             py::arg("count"), py::arg("n_threads"),
-             "Iterations of the fit of an array by S A^T, in place; returns their momentum.");
-  module.def("sparse_iterations", &bind_sparse_iterations, py::arg("indptr"), py::arg("indices"),
-             py::arg("values"), py::arg("turned"), py::arg("memory"),
-             py::arg("momentum").none(true), py::arg("update"), py::arg("objective"),
-             py::arg("count"), py::arg("n_threads"),
-             "The same for a sparse matrix and its transpose.");
+  define(module, "dense_iterations", &bind_dense_iterations,
+         "Z memory momentum update objective count n_threads",
+         "Iterations of the fit of an array by S A^T, in place; returns their momentum.");
+  define(module, "sparse_iterations", &bind_sparse_iterations,
+         "indptr indices values turned memory momentum update objective count n_threads",
+         "The same for a sparse matrix and its transpose.");
 }
 
 }  // namespace ssnmf

@@ -69,14 +69,14 @@ PYBIND11_MODULE(_kernels, module, pybind11::mod_gil_not_used()) {
       "does.";
   module.attr("LEVEL") = kBuild.level;
   fix_block_sizes();
-  module.def("tiny", &bind_tiny, py::arg("dtype"), "Floor of divisors and positive entries.");
-  module.def("padded_rank", &padded_rank, py::arg("rank"), py::arg("itemsize"),
-             "Number of columns in which factors of this rank are stored.");
+  define(module, "tiny", &bind_tiny, "dtype", "Floor of divisors and positive entries.");
+  define(module, "padded_rank", &padded_rank, "rank itemsize",
+         "Number of columns in which factors of this rank are stored.");
   module.def("build_info", &build_info, "How this module was built.");
-  module.def("use_team", &bind_use_team, py::arg("team"),
-             "Run loops on the threads of another module, or of the pool (None).");
-  module.def("_record_loops", &record_loops, py::arg("call"),
-             "Call a function, with loops on this thread alone; what it returns, and the loops.");
+  define(module, "use_team", &bind_use_team, "team",
+         "Run loops on the threads of another module, or of the pool (None).");
+  define(module, "_record_loops", &record_loops, "call",
+         "Call a function, with loops on this thread alone; what it returns, and the loops.");
   register_csr(module);
   register_fingerprint(module);
   register_passes(module);

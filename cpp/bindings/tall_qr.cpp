@@ -25,8 +25,8 @@ void bind_tall_qr(py::handle A, Size columns, py::handle R, Threads n_threads) {
 }  // namespace
 
 void register_tall_qr(py::module_& module) {
-  module.def("tall_qr", &bind_tall_qr, py::arg("A"), py::arg("columns"), py::arg("R"),
-             py::arg("n_threads"), "Thin QR of the first columns of A, in place.");
+  define(module, "tall_qr", &bind_tall_qr, "A columns R n_threads",
+         "Thin QR of the first columns of A, in place.");
 }
 
 }  // namespace ssnmf

@@ -97,40 +97,35 @@ double run_tensor_loss(EntryLoss loss, py::handle indptr, py::handle indices, py
   });
 }
 
-void define_tensor_loss(py::module_& module, const char* name, EntryLoss loss, const char* doc) {
-  module.def(
-      name,
-      [loss](py::handle indptr, py::handle indices, py::handle values, py::handle F,
-             const py::list& factors, Threads n_threads) {
-        return run_tensor_loss(loss, indptr, indices, values, py::none(), F, factors, n_threads);
-      },
-      py::arg("indptr"), py::arg("indices"), py::arg("values").none(true), py::arg("F"),
-      py::arg("factors"), py::arg("n_threads"), doc);
+template <EntryLoss::Kind kind>
+double bind_tensor_loss(py::handle indptr, py::handle indices, py::handle values, py::handle F,
+                        const py::list& factors, Threads n_threads) {
+  return run_tensor_loss(kind, indptr, indices, values, Py_None, F, factors, n_threads);
+}
+
+double bind_weighted_tensor_loss(py::handle indptr, py::handle indices, py::handle values,
+                                 py::handle weights, py::handle F, const py::list& factors,
+                                 Threads n_threads) {
+  return run_tensor_loss(EntryLoss::kFrobenius, indptr, indices, values, weights, F, factors,
+                         n_threads);
 }
 
 }  // namespace
 
 void register_tensors(py::module_& module) {
-  module.def(
-      "tensor_pass", &bind_tensor_pass, py::arg("exponent"), py::arg("indptr"), py::arg("indices"),
-      py::arg("values").none(true), py::arg("F").none(true), py::arg("factors"), py::arg("out"),
-      py::arg("scale"), py::arg("accumulate"), py::arg("n_threads"),
-      "(Z .* (F G^T)^exponent) G over the entries of a tensor unfolded by one mode; a row of "
-      "G is the product of the rows of the factors that an entry names.");
-  define_tensor_loss(module, "tensor_kl_loss", EntryLoss::kKullbackLeibler,
-                     "Sum over the stored entries of x log(x/z) - x.");
-  define_tensor_loss(module, "tensor_kl_unreached", EntryLoss::kUnreached,
-                     "What of tensor_kl_loss belongs to entries with z = 0.");
-  module.def(
-      "tensor_frobenius_loss",
-      [](py::handle indptr, py::handle indices, py::handle values, py::handle weights, py::handle F,
-         const py::list& factors, Threads n_threads) {
-        return run_tensor_loss(EntryLoss::kFrobenius, indptr, indices, values, weights, F, factors,
-                               n_threads);
-      },
-      py::arg("indptr"), py::arg("indices"), py::arg("values").none(true),
-      py::arg("weights").none(true), py::arg("F"), py::arg("factors"), py::arg("n_threads"),
-      "Sum over the stored entries of w (x - z)^2.");
+  define(module, "tensor_pass", &bind_tensor_pass,
+         "exponent indptr indices values F factors out scale accumulate n_threads",
+         "(Z .* (F G^T)^exponent) G over the entries of a tensor unfolded by one mode; a row of "
+         "G is the product of the rows of the factors that an entry names.");
+  define(module, "tensor_kl_loss", &bind_tensor_loss<EntryLoss::kKullbackLeibler>,
+         "indptr indices values F factors n_threads",
+         "Sum over the stored entries of x log(x/z) - x.");
+  define(module, "tensor_kl_unreached", &bind_tensor_loss<EntryLoss::kUnreached>,
+         "indptr indices values F factors n_threads",
+         "What of tensor_kl_loss belongs to entries with z = 0.");
+  define(module, "tensor_frobenius_loss", &bind_weighted_tensor_loss,
+         "indptr indices values weights F factors n_threads",
+         "Sum over the stored entries of w (x - z)^2.");
 }
 
 }  // namespace ssnmf

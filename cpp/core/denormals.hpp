@@ -49,24 +49,18 @@ class ArithmeticScope {
   const ArithmeticMode before_ = arithmetic_mode();
 };
 
-// While it lives, this thread rounds as in the given mode, but results that are denormal are 0, and
-// such operands count as 0.
+// The mode that rounds as the given one, but in which results that are denormal are 0, and such
+// operands count as 0.
 //
 // Entries at the floor of the factors (numbers.hpp) times small ones are denormal, for which
 // processors take many times as long: a quarter of a whole fit by float32, where a third of the
 // entries is at the floor.  Nothing is lost: what they add to lies at the floor or above.
-class WithoutDenormals {
- public:
-  explicit WithoutDenormals(ArithmeticMode mode) : scope_(mode | kFlush) {}
-
- private:
+inline ArithmeticMode without_denormals(ArithmeticMode mode) {
 #if defined(SSNMF_FPCR)
-  static constexpr ArithmeticMode kFlush = ArithmeticMode(1) << 24;
+  return mode | ArithmeticMode(1) << 24;
 #else
-  static constexpr ArithmeticMode kFlush = 0x8000 | 0x0040;  // results, operands
+  return mode | 0x8000 | 0x0040;  // results, operands
 #endif
-
-  const ArithmeticScope scope_;
-};
+}
 
 }  // namespace ssnmf

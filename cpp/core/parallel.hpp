@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstddef>
 #include <exception>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -183,7 +184,8 @@ void parallel_for(BlockCount count, int threads, const MakeWorkspace& make_works
         return;
       }
       const LoopScope loop(queue.failed());
-      const WithoutDenormals without(callers);  // on every thread: bits do not depend on which
+      const ArithmeticScope flushing(
+          without_denormals(callers));  // on every thread: bits do not depend on which
       auto workspace = make_workspace();
       do {
         body(workspace, block);
@@ -216,17 +218,41 @@ void parallel_for(Size blocks, int threads, const Body& body) {
 
 // Sum over the blocks of body(workspace, block), taken in block order.
 template <class MakeWorkspace, class Body>
-double ordered_sum(Size blocks, int threads, const MakeWorkspace& make_workspace,
-                   const Body& body) {
-  std::vector<double> parts(static_cast<std::size_t>(blocks), 0.0);
+auto ordered_sum(Size blocks, int threads, const MakeWorkspace& make_workspace, const Body& body) {
+  using Workspace = decltype(make_workspace());
+  using Sum = std::invoke_result_t<const Body&, Workspace&, Size>;
+  std::vector<Sum> parts(static_cast<std::size_t>(blocks));
   parallel_for(blocks, threads, make_workspace, [&](auto& workspace, Size block) {
     parts[static_cast<std::size_t>(block)] = body(workspace, block);
   });
-  double sum = 0.0;
-  for (const double part : parts) {
-    sum += part;
+  if (parts.empty()) {
+    return Sum{};
   }
-  return sum;
+  for (std::size_t block = 1; block < parts.size(); ++block) {
+    parts[0] += parts[block];
+  }
+  return parts[0];
+}
+
+template <class Body>
+auto ordered_sum(Size blocks, int threads, const Body& body) {
+  return ordered_sum(
+      blocks, threads, [] { return NoWorkspace{}; },
+      [&body](NoWorkspace&, Size block) { return body(block); });
+}
+
+// Sum over the rows of body(workspace, row), by blocks of rows.
+template <class Blocks, class MakeWorkspace, class Body>
+double sum_over_rows(const Blocks& blocks, int threads, const MakeWorkspace& make_workspace,
+                     const Body& body) {
+  return ordered_sum(blocks.count(), threads, make_workspace, [&](auto& workspace, Size block) {
+    const Range range = blocks[block];
+    double sum = 0.0;
+    for (Size i = range.begin; i < range.end; ++i) {
+      sum += body(workspace, i);
+    }
+    return sum;
+  });
 }
 
 }  // namespace ssnmf

@@ -1,6 +1,7 @@
 // Plain views of arrays that somebody else owns.  No Eigen, no Python.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 namespace ssnmf {
@@ -19,6 +20,12 @@ struct Rows {
 
   T* row(Size i) const { return data + i * columns; }
 };
+
+// Row i, or the only row, which stands for all.
+template <class T>
+T* row_or_only(const Rows<T>& rows, Size i) {
+  return rows.row(rows.rows == 1 ? 0 : i);
+}
 
 // Vector, or nothing (data == nullptr) where a default stands for it.
 template <class T>
@@ -72,14 +79,19 @@ struct Target {
   T scale = T(1);
   bool accumulate = false;
 
-  void store(Size row, Size column, T value) const {
-    T& place = out.row(row)[column];
-    place = accumulate ? place + scale * value : scale * value;
-  }
+  // The result of a row: a times the values, and zeros after them.
   template <class V>
-  void store_row(Size row, const V* values) const {
-    for (Size k = 0; k < out.columns; ++k) {
-      store(row, k, static_cast<T>(values[k]));
+  void store_row(Size row, const V* values, Size count, T a = T(1)) const {
+    // Copies: members would be read again after every number that is written.
+    const T factor = a * scale;
+    const bool adds = accumulate;
+    T* const place = out.row(row);
+    for (Size k = 0; k < count; ++k) {
+      const T value = factor * static_cast<T>(values[k]);
+      place[k] = adds ? place[k] + value : value;
+    }
+    if (!adds) {
+      std::fill(place + count, place + out.columns, T(0));
     }
   }
 };

@@ -51,14 +51,14 @@ void mapped_residuals(const Csr<T>& Z, const Rows<const T>& F, const Factor<cons
   const ColumnRows<T> gather(Z, G);
   const EqualWorkBlocks blocks(Z.indptr, Z.rows, kEntriesPerBlock);
   const int team = useful_threads((Z.entries() + Z.rows) * G.columns, threads);
-  const FindModels<T> find = find_models<T>(G.columns);
+  const FindModels<T> find = find_models<T>(gather);
   parallel_for(blocks.count(), team, [&](Size block) {
     const Range range = blocks[block];
     const Size first = Z.indptr[range.begin];
     const Size last = Z.indptr[range.end];
     for (Size row = range.begin; row < range.end; ++row) {
       const Range entries = entries_of(Z, row);
-      find(gather, F.row(row), entries.begin, entries.end - entries.begin, out + entries.begin);
+      find(F.row(row), entries.begin, entries.end - entries.begin, out + entries.begin);
     }
     for (Size entry = first; entry < last; ++entry) {
       out[entry] *= scale;

@@ -20,9 +20,8 @@
 namespace ssnmf {
 namespace {
 
-// Widths of the tiles of rows with few components; rows with more are in the last group.
-constexpr int kWidths[] = {1, 2, 4, 8, static_cast<int>(kMostFew)};
-constexpr std::size_t kGroups = std::size(kWidths) + 1;
+// Rows with few components are grouped by the widths of their tiles; the last group has the others.
+constexpr std::size_t kGroups = std::size(kFewWidths) + 1;
 using Groups = std::array<std::vector<Size>, kGroups>;
 
 // The group of a row.
@@ -36,8 +35,7 @@ std::size_t group_of(const T* f, Size rank, const std::uint8_t* allowed, Size mo
   if (held < 0 || !std::includes(places, places + count, positive, positive + held)) {
     return kGroups - 1;
   }
-  const auto width = std::lower_bound(std::begin(kWidths), std::end(kWidths), count);
-  return static_cast<std::size_t>(width - std::begin(kWidths));
+  return width_for(count);
 }
 
 // The numbers of the rows, by groups; nothing where all are in the last one.
@@ -128,7 +126,7 @@ double coordinate_descent(const Grams<T>& grams, const Csr<T>& weights, const Fa
   double violation = 0.0;
   const Size products = sweeps + face_steps;
   for (std::size_t group = 0; group + 1 < kGroups; ++group) {
-    const int width = kWidths[group];
+    const int width = kFewWidths[group];
     const auto make_tile = [&] { return std::make_unique<NarrowTile<T>>(grams, width); };
     const auto& rows = groups[group];
     violation += by_tiles<T>(rows.data(), static_cast<Size>(rows.size()), width * width * products,

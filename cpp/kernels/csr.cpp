@@ -53,6 +53,29 @@ class RowInspector {
   std::vector<Given> last_row_;
 };
 
+// Counts the entries of the columns in some rows.
+template <class T>
+void count_columns(const Csr<T>& Z, const Range& rows, Size columns, std::vector<Size>& counts) {
+  counts.assign(static_cast<std::size_t>(columns), 0);
+  for (Size e = Z.indptr[rows.begin]; e < Z.indptr[rows.end]; ++e) {
+    ++counts[static_cast<std::size_t>(Z.indices[e])];
+  }
+}
+
+// Writes the entries of some rows to the next places of their columns.
+template <class T>
+void place_entries(const Csr<T>& Z, const Range& rows, std::vector<Size>& next, Index* indices,
+                   T* values) {
+  for (Size i = rows.begin; i < rows.end; ++i) {
+    end_if_interrupted(1 + Z.indptr[i + 1] - Z.indptr[i]);
+    for (Size e = Z.indptr[i]; e < Z.indptr[i + 1]; ++e) {
+      const Size to = next[static_cast<std::size_t>(Z.indices[e])]++;
+      indices[to] = static_cast<Index>(i);
+      values[to] = Z.values[e];
+    }
+  }
+}
+
 }  // namespace
 
 template <class Given>
@@ -87,19 +110,9 @@ void transpose(const Csr<T>& Z, Size columns, Size* indptr, Index* indices, T* v
   const Size most_parts = std::max<Size>(1, Z.entries() / std::max<Size>(columns, 1));
   const Size parts = std::clamp<Size>(useful_threads(Z.entries(), threads), 1, most_parts);
   const EqualWorkBlocks blocks(Z.indptr, Z.rows, (Z.entries() + Z.rows) / parts + 1);
-  const std::size_t width = static_cast<std::size_t>(columns);
   std::vector<std::vector<Size>> places(static_cast<std::size_t>(blocks.count()));
-  const auto entries_of = [&](Size block) {
-    const Range rows = blocks[block];
-    return Range{Z.indptr[rows.begin], Z.indptr[rows.end]};
-  };
   parallel_for(blocks.count(), threads, [&](Size block) {
-    std::vector<Size>& counts = places[static_cast<std::size_t>(block)];
-    counts.assign(width, 0);
-    const Range range = entries_of(block);
-    for (Size e = range.begin; e < range.end; ++e) {
-      ++counts[static_cast<std::size_t>(Z.indices[e])];
-    }
+    count_columns(Z, blocks[block], columns, places[static_cast<std::size_t>(block)]);
   });
   const EvenBlocks ranges(columns, kColumnsPerRange);
   const int team = useful_threads(columns * blocks.count(), threads);
@@ -121,18 +134,9 @@ void transpose(const Csr<T>& Z, Size columns, Size* indptr, Index* indices, T* v
       }
     }
   });
-  indptr[width] = starts.back();
+  indptr[columns] = starts.back();
   parallel_for(blocks.count(), threads, [&](Size block) {
-    std::vector<Size>& next = places[static_cast<std::size_t>(block)];
-    const Range rows = blocks[block];
-    for (Size i = rows.begin; i < rows.end; ++i) {
-      end_if_interrupted(1 + Z.indptr[i + 1] - Z.indptr[i]);
-      for (Size e = Z.indptr[i]; e < Z.indptr[i + 1]; ++e) {
-        const Size to = next[static_cast<std::size_t>(Z.indices[e])]++;
-        indices[to] = static_cast<Index>(i);
-        values[to] = Z.values[e];
-      }
-    }
+    place_entries(Z, blocks[block], places[static_cast<std::size_t>(block)], indices, values);
   });
 }
 
@@ -140,29 +144,17 @@ template <class T>
 void transpose_panels(const Csr<T>& Z, Size columns, Size panel_rows, Size* indptr, Index* indices,
                       T* values, int threads) {
   const EvenBlocks panels(Z.rows, panel_rows);
-  const auto make_places = [&] { return std::vector<Size>(static_cast<std::size_t>(columns)); };
+  const auto make_places = [] { return std::vector<Size>(); };
   const int team = useful_threads(Z.entries(), threads);
   parallel_for(panels.count(), team, make_places, [&](std::vector<Size>& next, Size panel) {
     const Range rows = panels[panel];
-    std::fill(next.begin(), next.end(), 0);
-    for (Size e = Z.indptr[rows.begin]; e < Z.indptr[rows.end]; ++e) {
-      ++next[static_cast<std::size_t>(Z.indices[e])];
-    }
+    count_columns(Z, rows, columns, next);
     Size place = Z.indptr[rows.begin];
     for (Size c = 0; c < columns; ++c) {
-      const Size count = next[static_cast<std::size_t>(c)];
       indptr[panel * columns + c] = place;
-      next[static_cast<std::size_t>(c)] = place;
-      place += count;
+      place += std::exchange(next[static_cast<std::size_t>(c)], place);
     }
-    for (Size i = rows.begin; i < rows.end; ++i) {
-      end_if_interrupted(1 + Z.indptr[i + 1] - Z.indptr[i]);
-      for (Size e = Z.indptr[i]; e < Z.indptr[i + 1]; ++e) {
-        const Size to = next[static_cast<std::size_t>(Z.indices[e])]++;
-        indices[to] = static_cast<Index>(i);
-        values[to] = Z.values[e];
-      }
-    }
+    place_entries(Z, rows, next, indices, values);
   });
   indptr[panels.count() * columns] = Z.entries();
 }

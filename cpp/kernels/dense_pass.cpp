@@ -9,6 +9,7 @@
 #include "../core/parallel.hpp"
 #include "dense_tiles.hpp"
 #include "entry_losses.hpp"
+#include "entry_rows.hpp"
 #include "factor_ops.hpp"
 #include "operations.hpp"
 #include "passes.hpp"
@@ -42,7 +43,8 @@ class BlockSum {
         tiles_(pass.Z, pass.F, pass.G, pass.rank),
         in_place_((kByRows ? pass.Z.column_stride : pass.Z.row_stride) == 1 &&
                   pass.coefficients == nullptr && pass.reading == Reading::kZeros),
-        row_(static_cast<std::size_t>(pass.G.columns), 0.0) {}
+        small_(pass.Z.rows * pass.Z.columns * Size(sizeof(T)) <= kSecondCache),
+        row_(static_cast<std::size_t>(pass.rank)) {}
 
   // Entries are read where they lie; if a sum is no number, some may be missing, and all are read
   // again.  Both ways give the same bits.
@@ -57,15 +59,15 @@ class BlockSum {
     add(rows, columns, pass_.reading);
   }
 
-  // Calls store(row, values) for the whole rows.
+  // Calls store(row, values) for the whole rows, but for the columns that pad the rank.
   template <class Store>
   void each(Range rows, const Store& store) {
     for (Size i = rows.begin; i < rows.end; ++i) {
       const double* total = total_.data() + (i - rows.begin) * (kByRows ? width_ : 1);
-      for (Size k = 0; k < pass_.rank; ++k) {
-        row_[static_cast<std::size_t>(k)] = total[kByRows ? k : k * width_];
+      for (Size k = 0; !kByRows && k < pass_.rank; ++k) {
+        row_[static_cast<std::size_t>(k)] = total[k * width_];
       }
-      store(i, row_.data());
+      store(i, kByRows ? total : row_.data());
     }
   }
 
@@ -99,7 +101,7 @@ class BlockSum {
         panels_.add_product(piece.values, piece.stride, p, sum_.data() + i * width_, width_);
       } else {
         const Block<const T> z{piece.values, piece.lines, p, piece.stride};
-        const bool cached = reading != Reading::kInPlace;
+        const bool cached = small_ || reading != Reading::kInPlace;
         add_cross_product(g, z, cached, false, sum_.data() + i, width_);
       }
     });
@@ -120,6 +122,7 @@ class BlockSum {
   const DensePass<T>& pass_;
   DenseTiles<T, order> tiles_;
   bool in_place_;
+  const bool small_;  // whether Z stays in a cache
   Panels<T> panels_;
   // Sums by rows of Z; or, where its columns are contiguous, by components, of `width_` rows.
   Size width_ = 0;
@@ -144,9 +147,9 @@ void run(const DensePass<T>& pass, const Target<T>& to, int team) {
     double* part = parts.data() + blocks.stretch(block) * p * R;
     sum.each(rows, [&](Size i, const double* values) {
       if (whole) {
-        to.store_row(i, values);
+        to.store_row(i, values, pass.rank);
       } else {
-        std::copy_n(values, R, part + i * R);
+        std::copy_n(values, pass.rank, part + i * R);
       }
     });
   });
@@ -162,7 +165,7 @@ void run(const DensePass<T>& pass, const Target<T>& to, int team) {
         const double* part = sum + stretch * p * R;
         std::transform(sum, sum + R, part, sum, std::plus<>());
       }
-      to.store_row(i, sum);
+      to.store_row(i, sum, R);
     }
   });
 }

@@ -1,6 +1,9 @@
 // The model f . g of the entries of a row.
 #pragma once
 
+#include <functional>
+#include <type_traits>
+
 #include "../core/compiler.hpp"
 #include "entry_rows.hpp"
 #include "register_row.hpp"
@@ -45,9 +48,35 @@ SSNMF_INLINE void entry_models(const Gather& gather, const T* f, Size first, Siz
 
 // The same for a rank that the caller does not know.
 template <class T>
-using FindModels = void (*)(const ColumnRows<T>& gather, const T* f, Size first, Size count,
-                            T* models);
-template <class T>
-FindModels<T> find_models(Size rank);
+using FindModels = std::function<void(const T* f, Size first, Size count, T* models)>;
+
+namespace detail {
+
+template <int R, class T, class Gather>
+SSNMF_FLATTEN void models_of(const Gather& gather, const T* f, Size first, Size count, T* models) {
+  // A copy of what is cheap to copy: the compiler knows that nothing changes it.
+  const std::conditional_t<Gather::in_place, Gather, const Gather&> local = gather;
+  entry_models<R, Gather::known_ranks ? kColumnBlock : kNarrowestRank>(local, f, first, count,
+                                                                       models);
+}
+
+}  // namespace detail
+
+template <class T, class Gather>
+FindModels<T> find_models(const Gather& gather) {
+  auto found = &detail::models_of<0, T, Gather>;
+  if constexpr (Gather::known_ranks) {
+    visit_rank<T>(gather.rank(), [&found](auto fixed) {
+      found = &detail::models_of<decltype(fixed)::value, T, Gather>;
+    });
+  }
+  return [&gather, found](const T* f, Size first, Size count, T* models) {
+    found(gather, f, first, count, models);
+  };
+}
+
+// Compiled once.
+extern template FindModels<float> find_models<float>(const ColumnRows<float>&);
+extern template FindModels<double> find_models<double>(const ColumnRows<double>&);
 
 }  // namespace ssnmf

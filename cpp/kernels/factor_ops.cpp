@@ -179,10 +179,7 @@ void multiply(const Rows<const T>& F, const Rows<const T>& K, const Span<const T
   };
   const auto workspace = [&] { return Workspace{Matrix<T>(kRowsPerBlock, k.width()), {}}; };
   const auto store = [&](Size row, const T* result) {
-    const T a = row_scale.data == nullptr ? T(1) : row_scale.data[row];
-    for (Size c = 0; c < K.columns; ++c) {
-      to.store(row, c, c < occupied ? a * result[c] : T(0));
-    }
+    to.store_row(row, result, occupied, row_scale.data == nullptr ? T(1) : row_scale.data[row]);
   };
   parallel_for(blocks.count(), team, workspace, [&](Workspace& work, Size block) {
     const Range range = blocks[block];
@@ -219,9 +216,7 @@ void add_row(const T* vector, const Span<const T>& row_scale, const Target<T>& t
     const Range range = blocks[block];
     for (Size i = range.begin; i < range.end; ++i) {
       const T a = row_scale.data == nullptr ? T(1) : row_scale.data[i];
-      for (Size c = 0; c < to.out.columns; ++c) {
-        to.store(i, c, a * vector[c]);
-      }
+      to.store_row(i, vector, to.out.columns, a);
     }
   });
 }
@@ -230,24 +225,22 @@ template <class T>
 double inner(const Rows<const T>& F, const Rows<const T>& P, int threads) {
   const EvenBlocks blocks(F.rows, kRowsPerBlock);
   const int team = useful_threads(F.rows * F.columns, threads);
-  return ordered_sum(
-      blocks.count(), team, [] { return NoWorkspace{}; },
-      [&](NoWorkspace&, Size block) {
-        const Range range = blocks[block];
-        // A sum for each place of a register: one sum alone would wait for every addition.
-        constexpr int places = 8;
-        using Run = Eigen::Map<const Eigen::Array<T, places, 1>>;
-        Eigen::Array<double, places, 1> sums = Eigen::Array<double, places, 1>::Zero();
-        const Size end = range.end * F.columns;
-        Size e = range.begin * F.columns;
-        for (; e + places <= end; e += places) {
-          sums += Run(F.data + e).template cast<double>() * Run(P.data + e).template cast<double>();
-        }
-        for (; e < end; ++e) {
-          sums[0] += static_cast<double>(F.data[e]) * static_cast<double>(P.data[e]);
-        }
-        return sums.sum();
-      });
+  return ordered_sum(blocks.count(), team, [&](Size block) {
+    const Range range = blocks[block];
+    // A sum for each place of a register: one sum alone would wait for every addition.
+    constexpr int places = 8;
+    using Run = Eigen::Map<const Eigen::Array<T, places, 1>>;
+    Eigen::Array<double, places, 1> sums = Eigen::Array<double, places, 1>::Zero();
+    const Size end = range.end * F.columns;
+    Size e = range.begin * F.columns;
+    for (; e + places <= end; e += places) {
+      sums += Run(F.data + e).template cast<double>() * Run(P.data + e).template cast<double>();
+    }
+    for (; e < end; ++e) {
+      sums[0] += static_cast<double>(F.data[e]) * static_cast<double>(P.data[e]);
+    }
+    return sums.sum();
+  });
 }
 
 #define SSNMF_INSTANTIATE(T)                                                                  \

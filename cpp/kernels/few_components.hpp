@@ -4,6 +4,7 @@
 #include <Eigen/Core>
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <limits>
 #include <type_traits>
 
@@ -22,6 +23,15 @@ constexpr Size kMostFew = 12;
 inline Size most_few(Size rank) {
   const bool pays = rank >= 3 * kNarrowestRank && rank <= std::numeric_limits<Component>::max();
   return pays ? std::min(rank / kNarrowestRank, kMostFew) : 0;
+}
+
+// For how many components at once loops are compiled.
+inline constexpr int kFewWidths[] = {1, 2, 4, 8, static_cast<int>(kMostFew)};
+
+// The number of the least of these widths that has room for so many.
+inline std::size_t width_for(int count) {
+  const auto found = std::lower_bound(std::begin(kFewWidths), std::end(kFewWidths), count);
+  return static_cast<std::size_t>(found - std::begin(kFewWidths));
 }
 
 // Whether at most so many components are not zero; without a branch for each.

@@ -44,36 +44,21 @@ inline void add(Fingerprint& sums, Bits key, Size column, T value) {
   sums.second += (twice ^ (twice >> 32)) & counts;
 }
 
-// Sum over the blocks of body(sums, block), which adds to the sums.
-template <class Body>
-Fingerprint sum_of(Size blocks, Size entries, int threads, const Body& body) {
-  std::vector<Fingerprint> parts(static_cast<std::size_t>(blocks));
-  parallel_for(blocks, useful_threads(entries, threads), [&](Size block) {
-    Fingerprint sums;
-    body(sums, block);
-    parts[static_cast<std::size_t>(block)] = sums;
-  });
-  Fingerprint sum;
-  for (const Fingerprint& part : parts) {
-    sum.first += part.first;
-    sum.second += part.second;
-  }
-  return sum;
-}
-
 }  // namespace
 
 template <class T>
 Fingerprint sparse_fingerprint(const Csr<T>& Z, Size first_row, int threads) {
   const EqualWorkBlocks blocks(Z.indptr, Z.rows, kEntriesPerBlock);
-  return sum_of(blocks.count(), Z.entries(), threads, [&](Fingerprint& sums, Size block) {
+  return ordered_sum(blocks.count(), useful_threads(Z.entries(), threads), [&](Size block) {
     const Range rows = blocks[block];
+    Fingerprint sums;
     for (Size i = rows.begin; i < rows.end; ++i) {
       const Bits key = key_of_row(first_row + i);
       for (Size e = Z.indptr[i]; e < Z.indptr[i + 1]; ++e) {
         add(sums, key, Z.indices[e], Z.value(e));
       }
     }
+    return sums;
   });
 }
 
@@ -81,8 +66,9 @@ template <class T>
 Fingerprint dense_fingerprint(const Dense<T>& Z, Size first_row, int threads) {
   const EvenBlocks blocks(Z.rows, kEntriesPerBlock / std::max<Size>(Z.columns, 1));
   const bool by_columns = std::abs(Z.row_stride) < std::abs(Z.column_stride);
-  return sum_of(blocks.count(), Z.rows * Z.columns, threads, [&](Fingerprint& sums, Size block) {
+  return ordered_sum(blocks.count(), useful_threads(Z.rows * Z.columns, threads), [&](Size block) {
     const Range rows = blocks[block];
+    Fingerprint sums;
     if (!by_columns) {
       for (Size i = rows.begin; i < rows.end; ++i) {
         const Bits key = key_of_row(first_row + i);
@@ -91,7 +77,7 @@ Fingerprint dense_fingerprint(const Dense<T>& Z, Size first_row, int threads) {
           add(sums, key, j, row[j * Z.column_stride]);
         }
       }
-      return;
+      return sums;
     }
     std::vector<Bits> keys;
     for (Size i = rows.begin; i < rows.end; ++i) {
@@ -103,6 +89,7 @@ Fingerprint dense_fingerprint(const Dense<T>& Z, Size first_row, int threads) {
         add(sums, keys[static_cast<std::size_t>(i)], j, column[i * Z.row_stride]);
       }
     }
+    return sums;
   });
 }
 

@@ -14,6 +14,11 @@ namespace ssnmf {
 struct Fingerprint {
   std::uint64_t first = 0;
   std::uint64_t second = 0;
+
+  void operator+=(const Fingerprint& other) {
+    first += other.first;
+    second += other.second;
+  }
 };
 
 // Rows count from `first_row`.  Reads every entry once: three multiplications for each.

@@ -143,18 +143,13 @@ double gamma_update(const Factor<T>& F, const Rows<const T>& P, double prior_sha
   const GammaColumns columns(posterior.rates, rank);
   const EvenBlocks blocks(F.rows, kRowsPerBlock);
   const int team = useful_threads(16 * F.rows * F.columns, threads);
-  return ordered_sum(
-      blocks.count(), team, [] { return NoWorkspace{}; },
-      [&](NoWorkspace&, Size block) {
-        const Range range = blocks[block];
-        const auto row = logs ? &update_gamma_row<true, T> : &update_gamma_row<false, T>;
-        double sum = 0.0;
-        for (Size i = range.begin; i < range.end; ++i) {
-          const double* inverse = columns.inverse.data() + posterior.group(i) * F.columns;
-          sum += row(F.row(i), P.row(i), prior_shape, inverse, columns.real.data(), E.row(i),
-                     F.columns);
-        }
-        return sum;
+  const auto row = logs ? &update_gamma_row<true, T> : &update_gamma_row<false, T>;
+  return sum_over_rows(
+      blocks, team, [] { return NoWorkspace{}; },
+      [&](NoWorkspace&, Size i) {
+        const double* inverse = columns.inverse.data() + posterior.group(i) * F.columns;
+        return row(F.row(i), P.row(i), prior_shape, inverse, columns.real.data(), E.row(i),
+                   F.columns);
       });
 }
 
@@ -167,18 +162,13 @@ double gamma_bound(const Factor<const T>& E, double prior_shape, const GammaRate
                  [](double inverse) { return inverse > 0.0 ? -std::log(inverse) : 0.0; });
   const EvenBlocks blocks(E.rows, kRowsPerBlock);
   const int team = useful_threads(16 * E.rows * E.columns, threads);
-  return ordered_sum(
-      blocks.count(), team, [] { return NoWorkspace{}; },
-      [&](NoWorkspace&, Size block) {
-        const Range range = blocks[block];
-        double sum = 0.0;
-        for (Size i = range.begin; i < range.end; ++i) {
-          const Size group = posterior.group(i);
-          sum +=
-              gamma_bound_row(E.row(i), prior_shape, posterior.rates.row(group),
-                              log_rates.data() + group * E.columns, columns.real.data(), E.columns);
-        }
-        return sum;
+  return sum_over_rows(
+      blocks, team, [] { return NoWorkspace{}; },
+      [&](NoWorkspace&, Size i) {
+        const Size group = posterior.group(i);
+        return gamma_bound_row(E.row(i), prior_shape, posterior.rates.row(group),
+                               log_rates.data() + group * E.columns, columns.real.data(),
+                               E.columns);
       });
 }
 

@@ -137,24 +137,18 @@ class GatheredColumns {
   }
 
   SSNMF_FLATTEN Components gradient(Size b, Size first, Size last) const {
-    Lanes sums[kComponents];
-    for (Lanes& sum : sums) {
-      sum.setZero();
-    }
+    ComponentSums<T> sums;
     const T* x = turned_.block(b, first);
     for (Size group = first; group < last; ++group, x += kComponents * kLanes) {
-      add(x, Here(z_.data() + group * kLanes), sums);
+      sums.add(x, Here(z_.data() + group * kLanes));
     }
-    return total(sums);
+    return sums.total();
   }
 
   SSNMF_FLATTEN Components gradient_after(Size from, const Components& change, Size b, Size first,
                                           Size last) {
     const Eigen::Array<T, kComponents, 1> step = change.cast<T>();
-    Lanes sums[kComponents];
-    for (Lanes& sum : sums) {
-      sum.setZero();
-    }
+    ComponentSums<T> sums;
     const T* x = turned_.block(b, first);
     const T* y = turned_.block(from, first);
     for (Size group = first; group < last; ++group) {
@@ -162,25 +156,11 @@ class GatheredColumns {
       z += (step(0) * Here(y) + step(1) * Here(y + kLanes)) +
            (step(2) * Here(y + 2 * kLanes) + step(3) * Here(y + 3 * kLanes));
       There(z_.data() + group * kLanes) = z;
-      add(x, z, sums);
+      sums.add(x, z);
       x += kComponents * kLanes;
       y += kComponents * kLanes;
     }
-    return total(sums);
-  }
-
-  SSNMF_INLINE static void add(const T* x, const Lanes& z, Lanes* sums) {
-    for (int i = 0; i < kComponents; ++i) {
-      sums[i] += Here(x + i * kLanes) * z;
-    }
-  }
-
-  SSNMF_INLINE static Components total(const Lanes* sums) {
-    Components result;
-    for (int i = 0; i < kComponents; ++i) {
-      result(i) = static_cast<double>(sums[i].sum());
-    }
-    return result;
+    return sums.total();
   }
 
   Turned turned_;

@@ -1,7 +1,7 @@
 #include "imbalance.hpp"
 
+#include <Eigen/Core>
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <vector>
 
@@ -13,16 +13,16 @@ namespace {
 
 constexpr Size kLanes = 8;  // a sum for each: one sum alone would wait for every addition
 
-using Lanes = std::array<double, kLanes>;
+using Lanes = Eigen::Array<double, kLanes, 1>;
 
 // |N - P| w, F P and F N, by lanes.
 struct Sums {
-  Lanes apart{};
-  Lanes up{};
-  Lanes down{};
+  Lanes apart = Lanes::Zero();
+  Lanes up = Lanes::Zero();
+  Lanes down = Lanes::Zero();
 
   template <class T>
-  void add(std::size_t lane, T f, T size, T p, T n, T counts) {
+  void add(Size lane, T f, T size, T p, T n, T counts) {
     const double gap = static_cast<double>(n) - static_cast<double>(p);
     const double weight = counts * (gap < 0 ? std::max(f, size) : f);
     const double f_counts = counts * f;
@@ -38,7 +38,7 @@ struct Sums {
     for (; k + kLanes <= columns; k += kLanes) {
       for (Size lane = 0; lane < kLanes; ++lane) {
         const Size c = k + lane;
-        add(static_cast<std::size_t>(lane), f[c], size[c], p[c], n[c], T(has(moves, c)));
+        add(lane, f[c], size[c], p[c], n[c], T(has(moves, c)));
       }
     }
     for (; k < columns; ++k) {
@@ -46,22 +46,12 @@ struct Sums {
     }
   }
 
-  void add(const Sums& other) {
-    for (std::size_t lane = 0; lane < kLanes; ++lane) {
-      apart[lane] += other.apart[lane];
-      up[lane] += other.up[lane];
-      down[lane] += other.down[lane];
-    }
+  void operator+=(const Sums& other) {
+    apart += other.apart;
+    up += other.up;
+    down += other.down;
   }
 };
-
-double total(const Lanes& lanes) {
-  double sum = 0;
-  for (const double each : lanes) {
-    sum += each;
-  }
-  return sum;
-}
 
 }  // namespace
 
@@ -74,21 +64,16 @@ Imbalance imbalance(const Rows<const T>& F, const Rows<const T>& P, const Rows<c
     size /= static_cast<T>(std::max<Size>(F.rows, 1));
   }
   const EvenBlocks blocks(F.rows, kRowsPerBlock);
-  std::vector<Sums> parts(static_cast<std::size_t>(blocks.count()));
-  parallel_for(blocks.count(), useful_threads(F.rows * F.columns, threads), [&](Size block) {
-    Sums sums;
+  const int team = useful_threads(F.rows * F.columns, threads);
+  const Sums sums = ordered_sum(blocks.count(), team, [&](Size block) {
+    Sums part;
     const Range rows = blocks[block];
     for (Size i = rows.begin; i < rows.end; ++i) {
-      sums.add_row(F.row(i), sizes.data(), P.row(i), N.row(N.rows == 1 ? 0 : i), moves.row(i),
-                   F.columns);
+      part.add_row(F.row(i), sizes.data(), P.row(i), row_or_only(N, i), moves.row(i), F.columns);
     }
-    parts[static_cast<std::size_t>(block)] = sums;
+    return part;
   });
-  Sums sums;
-  for (const Sums& part : parts) {
-    sums.add(part);
-  }
-  return {total(sums.apart), std::max(total(sums.up), total(sums.down))};
+  return {sums.apart.sum(), std::max(sums.up.sum(), sums.down.sum())};
 }
 
 #define SSNMF_INSTANTIATE(T)                                                  \

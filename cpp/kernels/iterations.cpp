@@ -74,7 +74,7 @@ class Loop {
     if (how_.kind == FactorUpdate::kMultiplyByRatios) {
       pass(Operation::kRatio, F.data);
       column_sums<T>(G, {}, N.data, threads_);
-      ssnmf::update<T>(F, {}, {P.data, N.data, true}, false, how_.relaxation, threads_);
+      ssnmf::update<T>(F, {}, {read(P), {N.data, 1, R()}}, false, how_.relaxation, threads_);
       return;
     }
     const bool fills = how_.kind == FactorUpdate::kFillIn;
@@ -82,7 +82,7 @@ class Loop {
     const Rows<const T> K = gram_of(other, gram_);
     if (how_.kind == FactorUpdate::kMultiply) {
       multiply<T>(read(F), K, {}, {N}, threads_);
-      ssnmf::update<T>(F, {P.data, N.data}, {}, false, how_.relaxation, threads_);
+      ssnmf::update<T>(F, {read(P), read(N)}, {}, false, how_.relaxation, threads_);
       return;
     }
     if (fills) {

@@ -12,17 +12,10 @@ double kl_descent(const Csr<T>& X, const Factor<const T>& G, const Rows<const T>
                   int threads) {
   const EqualWorkBlocks blocks(X.indptr, X.rows, kEntriesPerBlock / 4);
   const int team = useful_threads((X.entries() + X.rows) * G.columns * (1 + sweeps), threads);
-  return ordered_sum(
-      blocks.count(), team, [&] { return KlDescentRow<T>(threads); },
-      [&](KlDescentRow<T>& problem, Size block) {
-        const Range range = blocks[block];
-        double sum = 0.0;
-        for (Size i = range.begin; i < range.end; ++i) {
-          const T* n = N.row(N.rows > 1 ? i : 0);
-          sum += problem.run(X, i, G, n, allowed.row(i), sweeps, with_loss, F.row(i));
-        }
-        return sum;
-      });
+  const auto workspace = [&] { return KlDescentRow<T>(threads); };
+  return sum_over_rows(blocks, team, workspace, [&](KlDescentRow<T>& problem, Size i) {
+    return problem.run(X, i, G, row_or_only(N, i), allowed.row(i), sweeps, with_loss, F.row(i));
+  });
 }
 
 #define SSNMF_INSTANTIATE(T)                                                                 \

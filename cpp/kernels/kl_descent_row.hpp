@@ -94,32 +94,27 @@ class KlDescentRow {
     return {groups, groups * kLanes > kLongestRow ? kEntriesPerBlock / kLanes : groups};
   }
 
-  // Calls body(piece, its groups).
+  int team() const { return useful_threads(4 * turned_.groups() * kLanes, threads_); }
+
+  // Calls body(groups of a piece).
   template <class Body>
   void for_pieces(const Body& body) const {
     const EvenBlocks cut = pieces();
     if (cut.count() == 1) {
-      body(0, cut[0]);
+      body(cut[0]);
       return;
     }
-    const int team = useful_threads(4 * turned_.groups() * kLanes, threads_);
-    parallel_for(cut.count(), team, [&](Size piece) { body(piece, cut[piece]); });
+    parallel_for(cut.count(), team(), [&](Size piece) { body(cut[piece]); });
   }
 
   // The sum over the pieces of part(its groups), in their order.
   template <class Part>
   auto summed(const Part& part) const {
-    const Range whole{0, turned_.groups()};
-    if (pieces().count() == 1) {
-      return part(whole);
+    const EvenBlocks cut = pieces();
+    if (cut.count() == 1) {
+      return part(cut[0]);
     }
-    std::vector<decltype(part(whole))> parts(static_cast<std::size_t>(pieces().count()));
-    for_pieces(
-        [&](Size piece, Range groups) { parts[static_cast<std::size_t>(piece)] = part(groups); });
-    for (std::size_t piece = 1; piece < parts.size(); ++piece) {
-      parts[0] += parts[piece];
-    }
-    return parts[0];
+    return ordered_sum(cut.count(), team(), [&](Size piece) { return part(cut[piece]); });
   }
 
   // The positive entries, filled up to whole groups by some that weigh nothing.
@@ -175,7 +170,7 @@ class KlDescentRow {
 
   // z and 1 / z of the entries.
   SSNMF_APART void find_model(const Rows<const T>& G, const T* f) {
-    for_pieces([&](Size, Range groups) {
+    for_pieces([&](Range groups) {
       for (Size first = 0; first < columns_; first += width_) {
         const Size width = std::min(width_, columns_ - first);
         turned_.turn(G, first, width, nullptr, f, z_.data(), groups);
@@ -191,9 +186,8 @@ class KlDescentRow {
   void turn_again(const Rows<const T>& G, Size first) {
     if (width_ < columns_) {
       const Size width = std::min(width_, columns_ - first);
-      for_pieces([&](Size, Range groups) {
-        turned_.turn(G, first, width, nullptr, nullptr, nullptr, groups);
-      });
+      for_pieces(
+          [&](Range groups) { turned_.turn(G, first, width, nullptr, nullptr, nullptr, groups); });
     }
   }
 
@@ -259,7 +253,7 @@ class KlDescentRow {
         }
       }
       if (change != T(0)) {
-        for_pieces([&](Size, Range groups) { add(moved, change, groups); });
+        for_pieces([&](Range groups) { add(moved, change, groups); });
       }
     }
   }
@@ -285,28 +279,11 @@ class KlDescentRow {
 
   SSNMF_FLATTEN Components pulls_of(Size first, Range groups) const {
     const T* g = column(first, groups);
-    Lanes sums[kComponents];
-    for (Lanes& sum : sums) {
-      sum.setZero();
-    }
+    ComponentSums<T> sums;
     for (Size i = groups.begin * kLanes; i < groups.end * kLanes; i += kLanes, g += kStride) {
-      add_pulls(g, Here(x_.data() + i) * Here(w_.data() + i), sums);
+      sums.add(g, Here(x_.data() + i) * Here(w_.data() + i));
     }
-    return total(sums);
-  }
-
-  SSNMF_INLINE static void add_pulls(const T* g, const Lanes& ratio, Lanes* sums) {
-    for (int c = 0; c < kComponents; ++c) {
-      sums[c] += Here(g + c * kLanes) * ratio;
-    }
-  }
-
-  SSNMF_INLINE static Components total(const Lanes* sums) {
-    Components result;
-    for (int c = 0; c < kComponents; ++c) {
-      result(c) = static_cast<double>(sums[c].sum());
-    }
-    return result;
+    return sums.total();
   }
 
   // 1 / z of a group of entries after a change.

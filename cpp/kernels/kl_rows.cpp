@@ -62,7 +62,9 @@ class KlRow {
         return true;
       }
       if (step < kMultiplicativeSteps || !newton_step()) {
-        s_.array() *= over_relaxed(pull_.array() / n_.array(), kRelaxation);
+        for (Eigen::Index a = 0; a < s_.size(); ++a) {
+          s_(a) *= over_relaxed(pull_(a) / n_(a), kRelaxation);
+        }
         find_model(s_, z_);
       }
     }
@@ -227,15 +229,9 @@ class KlRow {
     if (pieces.count() == 1) {
       return part(0, rows);
     }
-    std::vector<Sum> parts(static_cast<std::size_t>(pieces.count()));
-    parallel_for(pieces.count(), useful_threads(g_.size(), threads_), [&](Size piece) {
-      const Range range = pieces[piece];
-      parts[static_cast<std::size_t>(piece)] = part(range.begin, range.end - range.begin);
+    return ordered_sum(pieces.count(), useful_threads(g_.size(), threads_), [&](Size piece) -> Sum {
+      return part(pieces[piece].begin, pieces[piece].end - pieces[piece].begin);
     });
-    for (std::size_t piece = 1; piece < parts.size(); ++piece) {
-      parts[0] += parts[piece];
-    }
-    return parts[0];
   }
 
   void find_model(const Eigen::VectorXd& s, Eigen::VectorXd& z) const {
@@ -270,18 +266,13 @@ Size kl_rows(const Csr<T>& X, const Rows<const T>& G, const Rows<const T>& N, co
              double tol, int max_steps, int threads) {
   const EvenBlocks blocks(F.rows, kSolvedRowsPerBlock);
   const auto make_workspace = [threads] { return KlRow(threads); };
-  const double unsolved =
-      ordered_sum(blocks.count(), threads, make_workspace, [&](KlRow& problem, Size block) {
-        const Range range = blocks[block];
-        double count = 0.0;
-        for (Size i = range.begin; i < range.end; ++i) {
-          problem.gather(X, i, G, N.row(N.rows > 1 ? i : 0), F.row(i));
-          count += problem.solve(tol, max_steps) ? 0.0 : 1.0;
-          problem.scatter(F.row(i), F.columns);
-        }
-        return count;
-      });
-  return static_cast<Size>(unsolved);
+  const auto unsolved = [&](KlRow& problem, Size i) {
+    problem.gather(X, i, G, row_or_only(N, i), F.row(i));
+    const bool solved = problem.solve(tol, max_steps);
+    problem.scatter(F.row(i), F.columns);
+    return solved ? 0.0 : 1.0;
+  };
+  return static_cast<Size>(sum_over_rows(blocks, threads, make_workspace, unsolved));
 }
 
 #define SSNMF_INSTANTIATE(T)                                                          \

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <utility>
-#include <vector>
 
 #include "../core/parallel.hpp"
 #include "square.hpp"
@@ -18,20 +16,11 @@ constexpr Size kEntriesPerBlock = 65536;
 template <class T>
 constexpr int kPlaces = std::max(8, kRegisterLanes<T>);
 
-void add(const Moments& part, Moments& sum) {
-  sum.least = std::min(sum.least, part.least);
-  sum.largest = std::max(sum.largest, part.largest);
-  sum.missing += part.missing;
-  sum.nonzero += part.nonzero;
-  sum.sum += part.sum;
-  sum.squares += part.squares;
-}
-
 template <class T>
 void add_entry(T value, Moments& sum) {
   const bool known = value == value;
   const double x = known ? static_cast<double>(value) : 0.0;
-  add({known ? x : sum.least, known ? x : sum.largest, !known, value != T(0), x, x * x}, sum);
+  sum += {known ? x : sum.least, known ? x : sum.largest, !known, value != T(0), x, x * x};
 }
 
 // The moments of neighbors, a multiple of kPlaces, if none of them is NaN; else the sum of squares
@@ -67,9 +56,12 @@ Moments moments_of_known(const T* values, Size size) {
       pstoreu(numbers, all[k / lanes]);
       return numbers[k % lanes];
     };
-    add({0.0 - static_cast<double>(lane(lowest)), static_cast<double>(lane(largest)), 0,
-         -static_cast<Size>(lane(zeros)), sum[k], squares[k]},
-        found);
+    found += {0.0 - static_cast<double>(lane(lowest)),
+              static_cast<double>(lane(largest)),
+              0,
+              -static_cast<Size>(lane(zeros)),
+              sum[k],
+              squares[k]};
   }
   found.nonzero += size;
   return found;
@@ -88,9 +80,8 @@ Moments dense_moments(const Dense<T>& Z, int threads) {
     lines = {Z.data, (all + kRun - 1) / kRun, kRun, kRun, 1};
   }
   const EvenBlocks blocks(lines.rows, kEntriesPerBlock / std::max<Size>(lines.columns, 1));
-  std::vector<Moments> parts(static_cast<std::size_t>(blocks.count()));
   const ArithmeticMode callers = arithmetic_mode();
-  parallel_for(blocks.count(), useful_threads(all, threads), [&](Size block) {
+  return ordered_sum(blocks.count(), useful_threads(all, threads), [&](Size block) {
     const ArithmeticScope with_denormals(callers);  // a negative number is one, however small
     Moments part;
     for (Size i = blocks[block].begin; i < blocks[block].end; ++i) {
@@ -110,16 +101,11 @@ Moments dense_moments(const Dense<T>& Z, int threads) {
         for (; done < size; ++done) {
           add_entry(from[done * lines.column_stride], run);
         }
-        add(run, part);
+        part += run;
       }
     }
-    parts[static_cast<std::size_t>(block)] = part;
+    return part;
   });
-  Moments found;
-  for (const Moments& part : parts) {
-    add(part, found);
-  }
-  return found;
 }
 
 template Moments dense_moments<float>(const Dense<float>&, int);

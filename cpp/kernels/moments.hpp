@@ -1,6 +1,7 @@
 // What a fit asks of a dense matrix before it begins, found in one pass.
 #pragma once
 
+#include <algorithm>
 #include <limits>
 
 #include "../core/views.hpp"
@@ -14,6 +15,15 @@ struct Moments {
   Size nonzero = 0;
   double sum = 0.0;
   double squares = 0.0;
+
+  void operator+=(const Moments& other) {
+    least = std::min(least, other.least);
+    largest = std::max(largest, other.largest);
+    missing += other.missing;
+    nonzero += other.nonzero;
+    sum += other.sum;
+    squares += other.squares;
+  }
 };
 
 template <class T>

@@ -42,8 +42,7 @@ class NarrowRows {
       places[a] = given[a < count ? a : 0];
       own[a] = f != nullptr && a < count ? f[places[a]] : T(0);
     }
-    const auto width = std::lower_bound(std::begin(kWidths), std::end(kWidths), count);
-    const Add add_part = adds_[width - std::begin(kWidths)];
+    const Add add_part = adds_[width_for(count)];
     double total[kWidest] = {};
     for (Size begin = entries.begin; begin < entries.end; begin += kEntriesPerSum) {
       add_part(*this, {begin, std::min(begin + kEntriesPerSum, entries.end)}, places, own, total);
@@ -57,7 +56,6 @@ class NarrowRows {
 
  private:
   static constexpr int kWidest = static_cast<int>(kMostFew);
-  static constexpr int kWidths[] = {1, 2, 4, 8, kWidest};
 
   // Adds the sum over some entries, of the components at `places`, to the total.
   using Add = void (*)(const NarrowRows& self, Range entries, const Size* places, const T* own,
@@ -95,7 +93,7 @@ class NarrowRows {
   Rows<const T> G_;
   Support asked_;
   Size most_;
-  Add adds_[std::size(kWidths)];
+  Add adds_[std::size(kFewWidths)];
 };
 
 }  // namespace ssnmf

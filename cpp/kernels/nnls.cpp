@@ -191,30 +191,25 @@ Size nnls(const Rows<const T>& K, const T* row_scale, const Csr<T>& weights,
   };
   const InDouble<T> far(weights.indptr == nullptr ? Factor<const T>() : G);
   const EvenBlocks blocks(F.rows, kSolvedRowsPerBlock);
-  const double unsolved =
-      ordered_sum(blocks.count(), threads, make_workspace, [&](Workspace& work, Size block) {
-        const Range range = blocks[block];
-        double count = 0.0;
-        for (Size i = range.begin; i < range.end; ++i) {
-          if (row_scale != nullptr || weights.indptr != nullptr) {
-            work.K = (row_scale == nullptr ? 1.0 : static_cast<double>(row_scale[i])) * common;
-            if (weights.indptr != nullptr) {
-              work.least = work.K.diagonal().unaryExpr(&least_curvature<T>);
-              add_weighted_gram(weights, weights.indptr[i], weights.indptr[i + 1], far.rows(),
-                                work.gathered, work.K, threads);
-            }
-            work.problem.set_matrix(work.K, work.least);
-          }
-          work.p = Eigen::Map<const Eigen::Matrix<T, Eigen::Dynamic, 1>>(P.row(i), rank)
-                       .template cast<double>();
-          Eigen::Map<Eigen::Matrix<T, Eigen::Dynamic, 1>> f(F.row(i), rank);
-          work.s = f.template cast<double>();
-          count += work.problem.solve(work.p, work.s, tol, max_sweeps) ? 0.0 : 1.0;
-          f = work.s.template cast<T>();
-        }
-        return count;
-      });
-  return static_cast<Size>(unsolved);
+  const auto unsolved = [&](Workspace& work, Size i) {
+    if (row_scale != nullptr || weights.indptr != nullptr) {
+      work.K = (row_scale == nullptr ? 1.0 : static_cast<double>(row_scale[i])) * common;
+      if (weights.indptr != nullptr) {
+        work.least = work.K.diagonal().unaryExpr(&least_curvature<T>);
+        add_weighted_gram(weights, weights.indptr[i], weights.indptr[i + 1], far.rows(),
+                          work.gathered, work.K, threads);
+      }
+      work.problem.set_matrix(work.K, work.least);
+    }
+    using Vector = Eigen::Matrix<T, Eigen::Dynamic, 1>;
+    work.p = Eigen::Map<const Vector>(P.row(i), rank).template cast<double>();
+    Eigen::Map<Vector> f(F.row(i), rank);
+    work.s = f.template cast<double>();
+    const bool solved = work.problem.solve(work.p, work.s, tol, max_sweeps);
+    f = work.s.template cast<T>();
+    return solved ? 0.0 : 1.0;
+  };
+  return static_cast<Size>(sum_over_rows(blocks, threads, make_workspace, unsolved));
 }
 
 #define SSNMF_INSTANTIATE(T)                                                                   \

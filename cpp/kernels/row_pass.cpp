@@ -32,7 +32,7 @@ class RowWorkspace {
       sum.store(f, {first, std::min(first + step, entries.end)}, part, 0, room_.data());
       add(part_.data());
     }
-    store_total(to, row);
+    to.store_row(row, total(), sum.rank());
   }
 
   // The total of several rows.
@@ -42,22 +42,13 @@ class RowWorkspace {
       total_[k] += static_cast<double>(part[k]);
     }
   }
-  void store_total(const Target<T>& to, Size row) const {
-    for (std::size_t k = 0; k < total_.size(); ++k) {
-      to.store(row, static_cast<Size>(k), static_cast<T>(total_[k]));
-    }
-  }
+  const double* total() const { return total_.data(); }
 
  private:
   std::vector<T> room_;
   std::vector<T> part_;
   std::vector<double> total_;
 };
-
-template <class T>
-bool is_longest(const Csr<T>& Z, Size row) {
-  return Z.indptr[row + 1] - Z.indptr[row] > kLongestRow;
-}
 
 // One row of the result: its pieces are rows of a matrix of their own, summed in their order.
 template <class T>
@@ -77,7 +68,7 @@ void store_in_pieces(const RowSum<T>& sum, const T* f, Range entries, const Targ
   for (Size piece = 0; piece < pieces.count(); ++piece) {
     whole.add(parts.out.row(piece));
   }
-  whole.store_total(to, row);
+  to.store_row(row, whole.total(), rank);
 }
 
 // Ranges of rows that are worked on panel by panel.  A range waits until its earlier panel is done:
@@ -115,7 +106,7 @@ void pass_rows(const RowSum<T>& sum, const Csr<T>& Z, const Rows<const T>& F, co
   parallel_for(blocks.count(), team, workspace, [&](RowWorkspace<T>& work, Size block) {
     const Range range = blocks[block];
     for (Size row = range.begin; row < range.end; ++row) {
-      if (!is_longest(Z, row) && !done(row)) {
+      if (!is_longest(Z.indptr, row) && !done(row)) {
         work.store(sum, row_or_null(F, row), entries_of(Z, row), to, row);
       }
     }

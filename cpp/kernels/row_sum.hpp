@@ -252,7 +252,7 @@ class GatheredSum final : public RowSum<T> {
       coefficients_of<kRegisterLanes<T>>(self.op_, self.Z_, begin, count, models, coefficients);
       add_rows<Block>(coefficients, gather, begin, count, sum);
     }
-    to.store_row(row, sum);
+    to.store_row(row, sum, rank);
   }
 
   Op op_;

@@ -120,7 +120,7 @@ void scatter_pass(Operation operation, const Csr<T>& Z, const Rows<const T>& F,
     return;
   }
   const ColumnRows<T> gather(Z, F);
-  const FindModels<T> find = find_models<T>(out.columns);
+  const FindModels<T> find = find_models<T>(gather);
   const FindCoefficients<T> coefficients_of = find_coefficients<T>(operation);
   const EqualWorkBlocks blocks(Z.indptr, Z.rows, kEntriesPerBlock);
   std::vector<T> coefficients;
@@ -137,7 +137,7 @@ void scatter_pass(Operation operation, const Csr<T>& Z, const Rows<const T>& F,
         const Size size = entries.end - entries.begin;
         end_if_interrupted((1 + size) * out.columns);
         T* c = coefficients.data() + (entries.begin - before);
-        find(gather, G.row(row), entries.begin, size, c);
+        find(G.row(row), entries.begin, size, c);
         coefficients_of(Z.values == nullptr ? nullptr : Z.values + entries.begin, c, size, c);
       }
     });

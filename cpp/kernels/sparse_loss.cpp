@@ -10,7 +10,7 @@ namespace ssnmf {
 
 template <class T>
 double gathered_loss(const EntryLoss& loss, const Csr<T>& Z, const T* weights,
-                     const Rows<const T>& F, const ModelsOfRow<T>& models_of, int threads) {
+                     const Rows<const T>& F, const FindModels<T>& find, int threads) {
   const EqualWorkBlocks blocks(Z.indptr, Z.rows, kEntriesPerBlock);
   const int team = useful_threads((Z.entries() + Z.rows) * F.columns, threads);
   struct Workspace {
@@ -28,7 +28,7 @@ double gathered_loss(const EntryLoss& loss, const Csr<T>& Z, const T* weights,
         for (Size e = 0; e < count; ++e) {
           work.values[e] = Z.value(begin + e);
         }
-        models_of(F.row(row), begin, count, work.models);
+        find(F.row(row), begin, count, work.models);
         part += loss_of_run(loss, work.values, work.models,
                             weights == nullptr ? nullptr : weights + begin, count);
       }
@@ -41,16 +41,12 @@ template <class T>
 double sparse_loss(EntryLoss loss, const Csr<T>& Z, const T* weights, const Rows<const T>& F,
                    const Factor<const T>& G, int threads) {
   const ColumnRows<T> gather(Z, G);
-  const FindModels<T> find = find_models<T>(G.columns);
-  const auto models_of = [&](const T* f, Size first, Size count, T* models) {
-    find(gather, f, first, count, models);
-  };
-  return gathered_loss<T>(loss, Z, weights, F, models_of, threads);
+  return gathered_loss<T>(loss, Z, weights, F, find_models<T>(gather), threads);
 }
 
 #define SSNMF_INSTANTIATE(T)                                                               \
   template double gathered_loss<T>(const EntryLoss&, const Csr<T>&, const T*,              \
-                                   const Rows<const T>&, const ModelsOfRow<T>&, int);      \
+                                   const Rows<const T>&, const FindModels<T>&, int);       \
   template double sparse_loss<T>(EntryLoss, const Csr<T>&, const T*, const Rows<const T>&, \
                                  const Factor<const T>&, int);
 SSNMF_INSTANTIATE(float)

@@ -90,25 +90,6 @@ auto visit_products(const Csr<T>& Z, const FactorList<T>& others, const Body& bo
   return body(ProductRows<T, 0>(Z, others));
 }
 
-template <class T, class Gather>
-using FindProducts = void (*)(const Gather& gather, const T* f, Size first, Size count, T* models);
-
-template <int R, class T, class Gather>
-SSNMF_FLATTEN void product_models(const Gather& gather, const T* f, Size first, Size count,
-                                  T* models) {
-  entry_models<R, kNarrowestRank>(gather, f, first, count, models);
-}
-
-template <class T, class Gather>
-FindProducts<T, Gather> find_products(Size rank) {
-  FindProducts<T, Gather> found = &product_models<0, T, Gather>;
-  if constexpr (Gather::known_ranks) {
-    visit_rank<T>(
-        rank, [&found](auto fixed) { found = &product_models<decltype(fixed)::value, T, Gather>; });
-  }
-  return found;
-}
-
 }  // namespace
 
 template <class T>
@@ -143,11 +124,7 @@ double tensor_loss(EntryLoss loss, const Csr<T>& Z, const T* weights, const Rows
     return sparse_loss(loss, Z, weights, F, others.front(), threads);
   }
   return visit_products(Z, others, [&](const auto& gather) {
-    const auto find = find_products<T, std::decay_t<decltype(gather)>>(gather.rank());
-    const auto models_of = [&gather, find](const T* f, Size first, Size count, T* models) {
-      find(gather, f, first, count, models);
-    };
-    return gathered_loss<T>(loss, Z, weights, F, models_of, threads);
+    return gathered_loss<T>(loss, Z, weights, F, find_models<T>(gather), threads);
   });
 }
 

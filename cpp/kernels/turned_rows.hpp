@@ -142,4 +142,36 @@ class TurnedRows {
   Size groups_ = 0;
 };
 
+// Sums over groups of entries, for each of the columns that are stored together.
+template <class T>
+class ComponentSums {
+  using Turned = TurnedRows<T>;
+  using Lanes = typename Turned::Lanes;
+
+ public:
+  SSNMF_INLINE ComponentSums() {
+    for (Lanes& sum : sums_) {
+      sum.setZero();
+    }
+  }
+
+  // += the columns of a group times a factor for each entry
+  SSNMF_INLINE void add(const T* columns, const Lanes& factors) {
+    for (int c = 0; c < kComponents; ++c) {
+      sums_[c] += typename Turned::Here(columns + c * Turned::kLanes) * factors;
+    }
+  }
+
+  SSNMF_INLINE Components total() const {
+    Components result;
+    for (int c = 0; c < kComponents; ++c) {
+      result(c) = static_cast<double>(sums_[c].sum());
+    }
+    return result;
+  }
+
+ private:
+  Lanes sums_[kComponents];
+};
+
 }  // namespace ssnmf

@@ -1,19 +1,17 @@
 #include "update.hpp"
 
-#include <Eigen/Core>
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <vector>
 
 #include "../core/numbers.hpp"
 #include "../core/parallel.hpp"
 #include "factor_ops.hpp"
+#include "square.hpp"
 
 namespace ssnmf {
 namespace {
 
-constexpr int kRun = 32;                // entries at once
 constexpr double kSafeSquare = 1e-280;  // below, squares may have lost digits to underflow
 
 // Positive root of the majorizer's derivative.  Computed in double: the squares would overflow
@@ -33,124 +31,81 @@ double mixed_step(double p2, double n2, double p1, double n1, double floor) {
   return q - b > 0.0 ? 2.0 * p1 / (q - b) : 0.0;
 }
 
-template <class T>
-using Run = Eigen::Array<T, kRun, 1>;
+using simd::Packet;
 
+// A register of the next entries, of which there are `left`, and of zeros after them.
 template <class T>
-Run<T> repeated(T number) {
-  return Run<T>::Constant(number);
+SSNMF_INLINE Packet<T> next_of(const T* entries, Size left) {
+  constexpr Size lanes = kRegisterLanes<T>;
+  if (left >= lanes) {
+    return simd::ploadu<Packet<T>>(entries);
+  }
+  T filled[lanes] = {};
+  std::copy_n(entries, left, filled);
+  return simd::ploadu<Packet<T>>(filled);
 }
 
-// x where `tested` is above a bound, and y elsewhere.  (The loop has nothing else in it, since
-// compilers make branches of choices among products.)
-template <class T, class Number>
-Run<T> above(Number bound, const Run<Number>& tested, const Run<T>& x, const Run<T>& y) {
-  Run<T> result;
-  for (int e = 0; e < kRun; ++e) {
-    result(e) = tested(e) > bound ? x(e) : y(e);
-  }
-  return result;
-}
-
-// `count` entries, and zeros after them.
 template <class T>
-Run<T> run_of(const T* entries, Size count) {
-  if (count == kRun) {
-    return Eigen::Map<const Run<T>>(entries);
+SSNMF_INLINE void store_next(const Packet<T>& lanes, Size left, T* entries) {
+  if (left >= kRegisterLanes<T>) {
+    simd::pstoreu(entries, lanes);
+    return;
   }
-  Run<T> result = Run<T>::Zero();
-  std::copy(entries, entries + count, result.data());
-  return result;
+  T all[kRegisterLanes<T>];
+  simd::pstoreu(all, lanes);
+  std::copy_n(all, left, entries);
 }
 
-// Applies t.  A positive entry with a positive t stays at or above the floor: it must neither
-// become a denormal number nor be locked at zero by underflow.
-template <class T, class Number>
-void step_entries(const Run<Number>& t, T* entries, Size count) {
-  const Run<T> f = run_of(entries, count);
-  const Run<T> zeros = repeated(T(0));
-  const Run<T> floors = above(T(0), f, repeated(tiny<T>()), zeros);
-  const Run<T> moved = (f.template cast<Number>() * t).template cast<T>();
-  const Run<T> kept = moved.max(above(Number(0), t, floors, zeros));
-  std::copy(kept.data(), kept.data() + count, entries);
-}
-
-// The pulls of a block of rows after the other.  One row that pulls all rows down is repeated for a
-// block, so that the loop over entries is the same.
-template <class T>
-class BlockPulls {
- public:
-  BlockPulls(const Pulls<T>& pulls, const Rows<T>& F) : pulls_(pulls), columns_(F.columns) {
-    if (pulls.present() && pulls.same_down) {
-      const Size rows = std::min(F.rows, kRowsPerBlock);
-      for (Size i = 0; i < rows; ++i) {
-        repeated_.insert(repeated_.end(), pulls.down, pulls.down + columns_);
-      }
-    }
-  }
-
-  // Those from a row on, by entries.
-  Pulls<T> from(Size row) const {
-    if (!pulls_.present()) {
-      return {};
-    }
-    const Size entry = row * columns_;
-    return {pulls_.up + entry, pulls_.same_down ? repeated_.data() : pulls_.down + entry};
-  }
-
- private:
-  Pulls<T> pulls_;
-  Size columns_;
-  std::vector<T> repeated_;
-};
-
-// make_steps(squared, divergence) gives the steps of a block's entries by these pulls:
-// steps(first, count) those of `count` entries from `first` on.
-template <class T, class MakeSteps>
-void update_entries(const Rows<T>& F, const Pulls<T>& squared, const Pulls<T>& divergence,
-                    double relaxation, int threads, const MakeSteps& make_steps) {
+// Calls step(i) for every row of F; `work` is that of an entry.
+template <class T, class Step>
+void for_rows(const Rows<T>& F, Size work, int threads, const Step& step) {
   const EvenBlocks blocks(F.rows, kRowsPerBlock);
-  const int team = useful_threads(4 * F.rows * F.columns, threads);
-  const BlockPulls<T> all_squared(squared, F);
-  const BlockPulls<T> all_divergence(divergence, F);
+  const int team = useful_threads(work * F.rows * F.columns, threads);
   parallel_for(blocks.count(), team, [&](Size block) {
-    const Range range = blocks[block];
-    const auto steps = make_steps(all_squared.from(range.begin), all_divergence.from(range.begin));
-    const Size entries = (range.end - range.begin) * F.columns;
-    for (Size first = 0; first < entries; first += kRun) {
-      T* f = F.row(range.begin) + first;
-      const Size count = std::min<Size>(kRun, entries - first);
-      using Steps = decltype(steps(first, count));
-      const Steps t = steps(first, count);
-      const auto weight = static_cast<typename Steps::Scalar>(relaxation);
-      step_entries(Steps(over_relaxed(t, weight)), f, count);
+    for (Size i = blocks[block].begin; i < blocks[block].end; ++i) {
+      step(i);
     }
   });
 }
 
 // The step of the papers' rule, which is that of the majorizer where all terms have one kind of it.
+// A positive entry with a positive step stays at or above the floor: it must neither become a
+// denormal number nor be locked at zero by underflow.
 template <bool Squared, bool Divergence, class T>
 void ratio_update(const Rows<T>& F, const Pulls<T>& squared, const Pulls<T>& divergence,
                   double relaxation, int threads) {
+  using namespace simd;
+  const Packet<T> zero = pset1<Packet<T>>(T(0));
+  const Packet<T> one = pset1<Packet<T>>(T(1));
+  const Packet<T> floor = pset1<Packet<T>>(tiny<T>());
+  const Packet<T> weight = pset1<Packet<T>>(static_cast<T>(relaxation));
   // What up adds to down keeps the ratio from overflow, and is below its rounding else: a shorter
   // step to the minimizer is a descent, too.
-  const T bound = T(4) / std::numeric_limits<T>::max();
-  const auto make_steps = [bound](const Pulls<T>& two, const Pulls<T>& one) {
-    return [=](Size first, Size count) {
-      Run<T> up = Run<T>::Zero();
-      Run<T> down = Run<T>::Zero();
+  const Packet<T> bound = pset1<Packet<T>>(T(4) / std::numeric_limits<T>::max());
+  for_rows(F, 4, threads, [&](Size i) {
+    for (Size k = 0; k < F.columns; k += kRegisterLanes<T>) {
+      const Size left = F.columns - k;
+      Packet<T> up = zero;
+      Packet<T> down = zero;
       if constexpr (Squared) {
-        up += T(2) * run_of(two.up + first, count);
-        down += T(2) * run_of(two.down + first, count).max(T(0));
+        up = next_of(squared.up.row(i) + k, left);
+        up = padd(up, up);
+        down = pmax(next_of(row_or_only(squared.down, i) + k, left), zero);
+        down = padd(down, down);
       }
       if constexpr (Divergence) {
-        up += run_of(one.up + first, count);
-        down += run_of(one.down + first, count).max(T(0));
+        up = padd(up, next_of(divergence.up.row(i) + k, left));
+        down = padd(down, pmax(next_of(row_or_only(divergence.down, i) + k, left), zero));
       }
-      return above<T>(tiny<T>(), down, Run<T>(up / (down + bound * up)), repeated(T(1)));
-    };
-  };
-  update_entries(F, squared, divergence, relaxation, threads, make_steps);
+      const Packet<T> ratio = pdiv(up, pmadd(bound, up, down));
+      const Packet<T> t = pselect(pcmp_lt(floor, down), ratio, one);
+      const Packet<T> further = pmul(pmul(weight, psub(t, one)), pmin(t, one));
+      const Packet<T> step = padd(t, further);
+      const Packet<T> f = next_of(F.row(i) + k, left);
+      const Packet<T> stays = pand(pcmp_lt(zero, f), pcmp_lt(zero, step));
+      store_next(pmax(pmul(f, step), pand(stays, floor)), left, F.row(i) + k);
+    }
+  });
 }
 
 }  // namespace
@@ -159,47 +114,44 @@ template <class T>
 void update(const Rows<T>& F, const Pulls<T>& squared, const Pulls<T>& divergence, bool majorize,
             double relaxation, int threads) {
   if (!squared.present()) {
-    ratio_update<false, true>(F, squared, divergence, relaxation, threads);
-  } else if (!divergence.present()) {
-    ratio_update<true, false>(F, squared, divergence, relaxation, threads);
-  } else if (!majorize) {
-    ratio_update<true, true>(F, squared, divergence, relaxation, threads);
-  } else {
-    const double floor = static_cast<double>(tiny<T>());
-    const auto make_steps = [floor](const Pulls<T>& two, const Pulls<T>& one) {
-      return [=](Size first, Size count) {
-        Run<double> t = Run<double>::Ones();
-        for (Size e = 0; e < count; ++e) {
-          const double n2 = static_cast<double>(std::max(two.down[first + e], T(0)));
-          const double n1 = static_cast<double>(std::max(one.down[first + e], T(0)));
-          const double p2 = static_cast<double>(two.up[first + e]);
-          const double p1 = static_cast<double>(one.up[first + e]);
-          t(e) = 2.0 * n2 + n1 > floor ? mixed_step(p2, n2, p1, n1, floor) : 1.0;
-        }
-        return t;
-      };
-    };
-    update_entries(F, squared, divergence, relaxation, threads, make_steps);
+    return ratio_update<false, true>(F, squared, divergence, relaxation, threads);
   }
+  if (!divergence.present()) {
+    return ratio_update<true, false>(F, squared, divergence, relaxation, threads);
+  }
+  if (!majorize) {
+    return ratio_update<true, true>(F, squared, divergence, relaxation, threads);
+  }
+  for_rows(F, 4, threads, [&](Size i) {
+    const double floor = static_cast<double>(tiny<T>());
+    for (Size k = 0; k < F.columns; ++k) {
+      const double n2 = static_cast<double>(std::max(row_or_only(squared.down, i)[k], T(0)));
+      const double n1 = static_cast<double>(std::max(row_or_only(divergence.down, i)[k], T(0)));
+      const double p2 = static_cast<double>(squared.up.row(i)[k]);
+      const double p1 = static_cast<double>(divergence.up.row(i)[k]);
+      const double t = 2.0 * n2 + n1 > floor ? mixed_step(p2, n2, p1, n1, floor) : 1.0;
+      const double step = over_relaxed(t, relaxation);
+      T& f = F.row(i)[k];
+      const T least = f > T(0) && step > 0.0 ? tiny<T>() : T(0);
+      f = std::max(static_cast<T>(static_cast<double>(f) * step), least);
+    }
+  });
 }
 
 template <class T>
 void extrapolate(const Rows<T>& F, const Rows<T>& before, double step, bool positive, int threads) {
-  const EvenBlocks blocks(F.rows, kRowsPerBlock);
-  const int team = useful_threads(F.rows * F.columns, threads);
-  const T factor = static_cast<T>(step);
-  parallel_for(blocks.count(), team, [&](Size block) {
-    const Range range = blocks[block];
-    const Size end = range.end * F.columns;
-    for (Size first = range.begin * F.columns; first < end; first += kRun) {
-      const Size count = std::min<Size>(kRun, end - first);
-      const Run<T> here = run_of(F.data + first, count);
-      const Run<T> fall = factor * (run_of(before.data + first, count) - here);
-      const Run<T> on = here - fall;
-      const Run<T> lower = positive ? Run<T>(here * (here / (here + fall))) : Run<T>(on.max(T(0)));
-      const Run<T> to = above(T(0), fall, lower, on);
-      std::copy(to.data(), to.data() + count, F.data + first);
-      std::copy(here.data(), here.data() + count, before.data + first);
+  using namespace simd;
+  const Packet<T> zero = pset1<Packet<T>>(T(0));
+  const Packet<T> factor = pset1<Packet<T>>(static_cast<T>(step));
+  for_rows(F, 1, threads, [&](Size i) {
+    for (Size k = 0; k < F.columns; k += kRegisterLanes<T>) {
+      const Size left = F.columns - k;
+      const Packet<T> here = next_of(F.row(i) + k, left);
+      const Packet<T> fall = pmul(factor, psub(next_of(before.row(i) + k, left), here));
+      const Packet<T> on = psub(here, fall);
+      const Packet<T> lower = positive ? pmul(here, pdiv(here, padd(here, fall))) : pmax(on, zero);
+      store_next(pselect(pcmp_lt(zero, fall), lower, on), left, F.row(i) + k);
+      store_next(here, left, before.row(i) + k);
     }
   });
 }

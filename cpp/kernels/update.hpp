@@ -13,25 +13,22 @@
 // The objective falls all the same, and slow modes converge up to 1 + w times as fast.
 #pragma once
 
+#include <algorithm>
+
 #include "../core/views.hpp"
 
 namespace ssnmf {
 
 template <class T>
 struct Pulls {
-  const T* up = nullptr;
-  const T* down = nullptr;
-  bool same_down = false;  // whether `down` is one row, which holds for all rows
+  Rows<const T> up;
+  Rows<const T> down;  // one row may hold for all
 
-  bool present() const { return up != nullptr && down != nullptr; }
+  bool present() const { return up.data != nullptr && down.data != nullptr; }
 };
 
-// The steps that over-relaxation by w takes instead of t, an Eigen array.
-template <class Steps>
-auto over_relaxed(const Steps& t, typename Steps::Scalar w) {
-  using T = typename Steps::Scalar;
-  return t + w * (t - T(1)) * t.min(T(1));
-}
+// The step that over-relaxation by w takes instead of t.
+inline double over_relaxed(double t, double w) { return t + w * (t - 1.0) * std::min(t, 1.0); }
 
 // Where nothing pulls down nothing pulls up either, and the entry stays.
 template <class T>

@@ -1,7 +1,6 @@
 #include "weighted_gram.hpp"
 
 #include <algorithm>
-#include <vector>
 
 #include "../core/interrupt.hpp"
 #include "factor_ops.hpp"
@@ -16,18 +15,13 @@ void add_weighted_gram(const Csr<W>& weights, Size begin, Size end, const Rows<c
   if (threads > 0 && end - begin > kLongestRow) {
     const Size most = most_partials(G.columns * G.columns);
     const EvenBlocks pieces(end - begin, std::max(kEntriesPerBlock, (end - begin) / most + 1));
-    std::vector<Eigen::MatrixXd> parts(static_cast<std::size_t>(pieces.count()));
-    parallel_for(
-        pieces.count(), threads, [] { return GatheredColumns<T>{}; },
-        [&](GatheredColumns<T>& own, Size piece) {
-          Eigen::MatrixXd& part = parts[static_cast<std::size_t>(piece)];
-          part.setZero(G.columns, G.columns);
-          const Range range = pieces[piece];
-          add_weighted_gram(weights, begin + range.begin, begin + range.end, G, own, part, 0);
-        });
-    for (const Eigen::MatrixXd& part : parts) {
-      K += part;
-    }
+    const auto workspace = [] { return GatheredColumns<T>{}; };
+    K += ordered_sum(pieces.count(), threads, workspace, [&](GatheredColumns<T>& own, Size piece) {
+      Eigen::MatrixXd part = Eigen::MatrixXd::Zero(G.columns, G.columns);
+      const Range range = pieces[piece];
+      add_weighted_gram(weights, begin + range.begin, begin + range.end, G, own, part, 0);
+      return part;
+    });
     return;
   }
   const Size blocks = G.columns / kComponents;

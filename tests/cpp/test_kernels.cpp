@@ -128,8 +128,9 @@ void test_factors(Size p, Size rank) {
   add_row<T>(sums.data(), {}, {{a.out.data(), p, a.rank}, T(1), true}, 2);
   check(inner<T>(a.f(), {a.out.data(), p, a.rank}, 2) > 0.0, "inner");
   std::vector<T> moved = a.F;
-  const Pulls<T> squared{a.out.data(), a.F.data()};
-  const Pulls<T> divergence{a.F.data(), a.out.data()};
+  const Rows<const T> pull{a.out.data(), p, a.rank};
+  const Pulls<T> squared{pull, a.f()};
+  const Pulls<T> divergence{a.f(), pull};
   update<T>({moved.data(), p, a.rank}, squared, divergence, true, 0.9, 2);
   for (const T entry : moved) {
     check(std::isfinite(entry) && entry > T(0), "update");

@@ -178,6 +178,30 @@ def observed(Z: Any, known: Any, pattern: Any, loss: Loss, threads: int) -> Term
     return weighted(known, w, loss, threads, form, listed=True)
 
 
+def missing(
+    Z: Any, pattern: Any, vectors: Sequence[Array | None], loss: Loss, threads: int
+) -> Term:
+    """Return the term of all entries except those of a pattern."""
+    tensor = isinstance(pattern, SparseTensor)
+    if isinstance(Z, np.ndarray):
+        Z = Z.copy()
+        Z[places_of(pattern)] = np.nan
+        return separable(Z, vectors, loss, threads, tensor)
+    whole, w = Separable(tuple(vectors), threads), None
+    if tensor:
+        pattern = pattern.with_values(np.ones_like(pattern.values))
+        present = Z.without(pattern.at)
+    else:
+        present = drop_entries(Z, sample(pattern, Z).data != 0)
+        present.sort_indices()
+    if any(vector is not None for vector in vectors):
+        pattern.data = whole.at(places_of(pattern), Z.dtype)
+        w = whole.at(places_of(present), Z.dtype)
+    gaps: Any = entries_of(pattern, threads)  # sparse ones
+    form = MissingEntries(gaps, whole)
+    return weighted(present, w, loss, threads, form)
+
+
 def sums_of(Z: Matrix, pattern: sp.csr_array, whole: Separable) -> Array:
     """Return the sums of both weights for all entries of Z; 0 if the pattern is below 0."""
     if sp.issparse(Z):

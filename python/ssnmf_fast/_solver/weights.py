@@ -13,12 +13,10 @@ import scipy.sparse as sp
 
 from .._common.arrays import Array, Matrix
 from .._data import border, tensors
-from .._data.arrays import as_array, drop_entries, entry_rows, sample, scale_rows, with_values
+from .._data.arrays import as_array, entry_rows, sample, scale_rows, with_values
 from .._data.border import check_entries, check_matrix, check_shape, check_vector, read_pattern
-from .._data.entries import SparseEntries
-from .._data.tensor_entries import SparseTensorEntries
 from .._data.tensors import Coordinates, SparseTensor, Tensor, check_tensor
-from .._data.weight_forms import MissingEntries, Separable
+from .._data.weight_forms import Separable
 from . import term_forms as forms
 from .terms import Loss, Term
 
@@ -412,29 +410,13 @@ class Missing(ByPattern):
 
     def term(self, Z: Any, loss: Loss, name: str, threads: int, tensor: bool = False) -> Term:
         """Return the term of all entries except those of the pattern."""
-        pattern: Any = tensors.tensor_pattern(self.pattern, Z) if tensor else None
-        vectors: list[Array | None] = [None] * len(Z.shape)
-        if not tensor:
-            pattern = self.pattern_of(Z, name).copy()
-            pattern.data = (pattern.data != 0).astype(Z.dtype)
-            pattern.eliminate_zeros()
-            vectors = self.others.checked(Z, name)
-        if isinstance(Z, np.ndarray):
-            Z = Z.copy()
-            Z[forms.places_of(pattern)] = np.nan
-            return forms.separable(Z, vectors, loss, threads, tensor)
-        whole, w = Separable(tuple(vectors), threads), None
         if tensor:
-            ones = pattern.with_values(np.ones_like(pattern.values))
-            form = MissingEntries(SparseTensorEntries(ones, threads), whole)
-            return forms.weighted(Z.without(pattern.at), None, loss, threads, form)
-        present = drop_entries(Z, sample(pattern, Z).data != 0)
-        present.sort_indices()
-        if any(vector is not None for vector in vectors):
-            pattern.data = whole.at(forms.places_of(pattern), Z.dtype)
-            w = whole.at(forms.places_of(present), Z.dtype)
-        form = MissingEntries(SparseEntries(pattern, threads), whole)
-        return forms.weighted(present, w, loss, threads, form)
+            listed = tensors.tensor_pattern(self.pattern, Z)
+            return forms.missing(Z, listed, [None] * len(Z.shape), loss, threads)
+        pattern = self.pattern_of(Z, name).copy()
+        pattern.data = (pattern.data != 0).astype(Z.dtype)
+        pattern.eliminate_zeros()
+        return forms.missing(Z, pattern, self.others.checked(Z, name), loss, threads)
 
     def with_rows(self, rows: Array, name: str) -> Missing:
         """Rows of weight 0 are missing."""
