@@ -30,15 +30,16 @@ inline Bits mixed(Bits x) {
 
 inline Bits key_of_row(Size row) { return mixed(static_cast<Bits>(row) * kStep + kMultiplier); }
 
-// Without a branch, so that the compiler takes several entries at once.
+// Without a branch, and with numbers of one width, so that the compiler takes several at once.
 template <class T>
-inline void add(Fingerprint& sums, Bits key, Size column, T value) {
+inline void add(Fingerprint& sums, Bits place, T value) {
   const double wide = static_cast<double>(value);
   Bits bits;
   std::memcpy(&bits, &wide, sizeof(bits));
-  bits = value != value ? kNan : bits;
-  const Bits counts = std::abs(value) < std::numeric_limits<T>::min() ? Bits(0) : ~Bits(0);
-  const Bits once = mixed(bits ^ (key + static_cast<Bits>(column) * kStep));
+  bits = wide != wide ? kNan : bits;
+  constexpr double least = static_cast<double>(std::numeric_limits<T>::min());
+  const Bits counts = std::abs(wide) < least ? Bits(0) : ~Bits(0);
+  const Bits once = mixed(bits ^ place);
   const Bits twice = (once + bits) * kStep;
   sums.first += once & counts;
   sums.second += (twice ^ (twice >> 32)) & counts;
@@ -55,7 +56,7 @@ Fingerprint sparse_fingerprint(const Csr<T>& Z, Size first_row, int threads) {
     for (Size i = rows.begin; i < rows.end; ++i) {
       const Bits key = key_of_row(first_row + i);
       for (Size e = Z.indptr[i]; e < Z.indptr[i + 1]; ++e) {
-        add(sums, key, Z.indices[e], Z.value(e));
+        add(sums, key + static_cast<Bits>(Z.indices[e]) * kStep, Z.value(e));
       }
     }
     return sums;
@@ -71,10 +72,10 @@ Fingerprint dense_fingerprint(const Dense<T>& Z, Size first_row, int threads) {
     Fingerprint sums;
     if (!by_columns) {
       for (Size i = rows.begin; i < rows.end; ++i) {
-        const Bits key = key_of_row(first_row + i);
+        Bits place = key_of_row(first_row + i);
         const T* row = Z.data + i * Z.row_stride;
-        for (Size j = 0; j < Z.columns; ++j) {
-          add(sums, key, j, row[j * Z.column_stride]);
+        for (Size j = 0; j < Z.columns; ++j, place += kStep) {
+          add(sums, place, row[j * Z.column_stride]);
         }
       }
       return sums;
@@ -85,8 +86,9 @@ Fingerprint dense_fingerprint(const Dense<T>& Z, Size first_row, int threads) {
     }
     for (Size j = 0; j < Z.columns; ++j) {
       const T* column = Z.data + rows.begin * Z.row_stride + j * Z.column_stride;
+      const Bits step = static_cast<Bits>(j) * kStep;
       for (Size i = 0; i < rows.end - rows.begin; ++i) {
-        add(sums, keys[static_cast<std::size_t>(i)], j, column[i * Z.row_stride]);
+        add(sums, keys[static_cast<std::size_t>(i)] + step, column[i * Z.row_stride]);
       }
     }
     return sums;
