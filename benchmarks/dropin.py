@@ -5,10 +5,12 @@
 - "keynmf": KeyNMF of turftopic on posts, at once and in batches; words that are hashed take the
   place of a language model;
 - "sound": `decompose` of librosa on the spectrum of notes;
-- "topics": the four models of scikit-learn's example of topics, on 2,000 posts.
+- "spectra": `decomposition` of hyperspy on a map of spectra;
+- "topics": the four models of scikit-learn's example of topics, on 2,000 posts;
+- "views": topics of as many posts, and what pyLDAvis and topic-wizard prepare to show them.
 
-Every run is a process of PYTHON, which has ssnmf_fast and `python -m pip install cnmf librosa
-turftopic`; a program whose package is missing is left out.  Runs with and without the patch
+Every run is a process of PYTHON, which has ssnmf_fast and `python -m pip install cnmf hyperspy
+librosa pyldavis topic-wizard turftopic`; a program whose package is missing is left out.  Runs with and without the patch
 alternate; seconds (of the processor, for cNMF of the clock) are the least of the rounds, of the
 program's own steps.  Topics of both, from the same seeds, are
 matched one to one for the largest sum of cosines, and the least cosine is shown.
@@ -32,7 +34,9 @@ from consensus import LOSSES, counts_of, draw_cells, matched
 from records import Options, Question, Record, grouped, markdown, say
 
 WORKER = Path(__file__).resolve().parent / "peers" / "callers.py"
-PACKAGES = {"cnmf": "cnmf", "keynmf": "turftopic", "sound": "librosa", "topics": "sklearn"}
+PACKAGES = {"cnmf": "cnmf", "keynmf": "turftopic", "sound": "librosa", "spectra": "hyperspy"}
+PACKAGES |= {"topics": "sklearn", "views": "topicwizard"}
+DRAWN = ("sound", "spectra")  # by the worker itself
 PATCH = ("-m", "ssnmf_fast.sklearn")
 
 
@@ -95,7 +99,7 @@ def cases(options: Options) -> Iterator[tuple[Any, ...]]:
         elif part == "cnmf":
             programs += product([part], options.data, options.losses, options.workers)
         else:
-            programs.append((part, "" if part == "sound" else "posts", "", 0))
+            programs.append((part, "" if part in DRAWN else "posts", "", 0))
     for turn, program in product(range(options.rounds), programs):
         for way in ("before", "after") if turn % 2 == 0 else ("after", "before"):
             yield (*program, turn, way)
@@ -109,7 +113,7 @@ def measure(
         if part == "cnmf":
             sp.save_npz(folder / "counts.npz", counts(data, loss, options))
             given = [loss, rank_of(data, options), options.starts, workers]
-        elif part == "sound":
+        elif part in DRAWN:
             given = []
         else:
             n = options.posts if part == "keynmf" else min(2000, options.posts)

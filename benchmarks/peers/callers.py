@@ -21,7 +21,7 @@ import numpy as np
 
 # As in most programs, these names exist before anything else runs.
 from sklearn.decomposition import NMF, MiniBatchNMF
-from sklearn.feature_extraction.text import HashingVectorizer, TfidfVectorizer
+from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer, TfidfVectorizer
 
 Answer = tuple[dict[str, float], dict[str, Any]]
 
@@ -106,6 +106,45 @@ def sound() -> Answer:
     return seconds, found
 
 
+def spectra() -> Answer:
+    """Decompose a map of 64 x 64 spectra, counts of photons from five substances, with hyperspy."""
+    import hyperspy.api as hs
+
+    hs.preferences.General.show_progressbar = False
+    rng = np.random.default_rng(0)
+    energies = np.linspace(0, 1, 1024)
+    lines = np.exp(-(((energies - rng.random((5, 6, 1))) / 0.01) ** 2)).sum(axis=1) + 0.02
+    shares = rng.dirichlet(np.full(5, 0.3), size=(64, 64))
+    seconds, found = {}, {}
+    for name, centering in {"NMF": False, "NMF, Poisson noise": True}.items():
+        signal = hs.signals.Signal1D(rng.poisson(20 * shares @ lines).astype(float))
+        how = {"normalize_poissonian_noise": centering, "random_state": 0, "max_iter": 500}
+        _, seconds[name] = timed(
+            lambda s=signal, h=how: s.decomposition(algorithm="NMF", output_dimension=5, **h)
+        )
+        found[name] = signal.learning_results.factors.T
+    return seconds, found
+
+
+def views(folder: Path, features: str) -> Answer:
+    """Fit topics, and prepare what pyLDAvis and topic-wizard show of them."""
+    import pyLDAvis.lda_model
+    from topicwizard.pipeline import make_topic_pipeline
+
+    texts = json.loads((folder / "texts.json").read_text())
+    words = CountVectorizer(min_df=2, max_features=int(features), stop_words="english")
+    model = NMF(10, solver="mu", beta_loss="kullback-leibler", init="nndsvda", max_iter=500)
+    pipeline = make_topic_pipeline(words, model.set_params(random_state=0))
+    seconds = {"fit": timed(lambda: pipeline.fit(texts))[1]}
+    used = [text for text, row in zip(texts, words.transform(texts), strict=True) if row.nnz]
+    counts = words.transform(used)
+    prepare = pyLDAvis.lda_model.prepare
+    shown, seconds["pyLDAvis"] = timed(lambda: prepare(model, counts, words, n_jobs=1))
+    seconds["topic-wizard"] = timed(lambda: pipeline.prepare_topic_data(used))[1]
+    assert len(shown.topic_coordinates) == 10
+    return seconds, {"fit": model.components_}
+
+
 def timed(function: Any) -> tuple[Any, float]:
     begin = process_time()
     return function(), process_time() - begin
@@ -116,7 +155,7 @@ def main() -> None:
     caller, folder, *given = sys.argv[1:]
     output = os.dup(1)
     os.dup2(2, 1)  # what the callers print, and their workers
-    data = [] if caller == "sound" else [Path(folder)]
+    data = [] if caller in ("sound", "spectra") else [Path(folder)]
     seconds, found = globals()[caller](*data, *given)
     answer: dict[str, Any] = {"seconds": seconds}
     answer["topics"] = {name: np.round(value, 9).tolist() for name, value in found.items()}
