@@ -10,10 +10,10 @@
 - "views": topics of as many posts, and what pyLDAvis and topic-wizard prepare to show them.
 
 Every run is a process of PYTHON, which has ssnmf_fast and `python -m pip install cnmf hyperspy
-librosa pyldavis topic-wizard turftopic`; a program whose package is missing is left out.  Runs with and without the patch
-alternate; seconds (of the processor, for cNMF of the clock) are the least of the rounds, of the
-program's own steps.  Topics of both, from the same seeds, are
-matched one to one for the largest sum of cosines, and the least cosine is shown.
+librosa pyldavis topic-wizard turftopic`; a program whose package is missing is left out.  Runs with
+and without the patch alternate; seconds (of the processor, for cNMF of the clock) are the least of
+the rounds, of the program's own steps.  Topics of both, from the same seeds, are matched one to one
+for the largest sum of cosines, and the least cosine is shown.
 """
 
 from __future__ import annotations

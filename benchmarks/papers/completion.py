@@ -234,55 +234,29 @@ def report(records: list[Record], options: Options) -> str:
 
 
 def draw(records: list[Record], stem: Path) -> None:
+    """Draw a map of the ratio of errors for each pair of methods that the table compares."""
+    from matplotlib.colors import LogNorm
+
     for name, own in grouped(records, "figure").items():
         results, experiment = Outcome(own), EXPERIMENTS[name]
         rivals = ((STRUCTURED, experiment.rival), (AUTO, STRUCTURED))
         pairs = [pair for pair in rivals if set(pair) <= set(results.methods)]
-        columns = max(len(results.methods), 2 * len(pairs))
-        figure, axes = panels(3.6 * columns, 6.8, 2, columns)
-        errors = {m: np.mean(results.of(m), axis=0) for m in results.methods}
-        known = np.concatenate([grid[np.isfinite(grid)] for grid in errors.values()])
-        high = max(float(known.max(initial=1e-12)), 1e-12)
-        limits = max(float(known.min(initial=high)), 1e-10), high * 1.001
-        for place, (method, grid) in zip(axes[0], errors.items(), strict=False):
-            draw_map(place, results, grid, "error", method, limits)
-        rest = iter(axes[1])
-        for method, rival in pairs:
-            ratio = results.ratio(method, rival)
-            for kind, title in (("ratio", f"{method} / {rival}"), ("binned", "ratio below 1")):
-                place = next(rest)
-                draw_map(place, results, ratio, kind, title, (0.1, 10))
-                draw_border(place, experiment, results)
-        for place in (*axes[0][len(errors) :], *rest):
-            place.set_visible(False)
-        figure.suptitle(f"{experiment.size} x {experiment.size}, rank {experiment.rank} ({name})")
+        figure, axes = panels(4.2 * max(len(pairs), 1), 4.2, 1, max(len(pairs), 1))
+        zero, nonzero = results.zero, results.nonzero
+        for place, pair in zip(axes[0], pairs, strict=False):
+            ratio = np.clip(np.ma.masked_invalid(results.ratio(*pair)), 0.1, 10)
+            look = {"shading": "nearest", "rasterized": True, "cmap": "RdBu_r"}
+            cells = place.pcolormesh(zero, nonzero, ratio, norm=LogNorm(0.1, 10), **look)
+            place.set_facecolor("#d3d8de")  # of cells without a result
+            ends = max(zero[0], nonzero[0]), min(zero[-1], nonzero[-1])
+            place.plot(ends, ends, color="#5f6873")
+            draw_border(place, experiment, results)
+            place.set(xlabel="observed share of zeros", ylabel="observed share of nonzeros")
+            place.set_title("Error of {}\ndivided by that of {}".format(*pair), fontsize=11)
+            ticks = {"ticks": [0.1, 1, 10], "location": "bottom", "shrink": 0.8}
+            bar = figure.colorbar(cells, ax=place, **ticks)
+            bar.ax.set_xticklabels(["0.1: smaller", "1: equal", "10: larger"])
         figure.savefig(stem.with_name(f"{stem.name}-{name}.png"), dpi=110)
-
-
-def draw_map(
-    axes: Any, results: Outcome, grid: Array, kind: str, title: str, limits: tuple[float, float]
-) -> None:
-    """Draw a map with logarithmic colors, or with white below 1 and black from 1 on ("binned")."""
-    from matplotlib import colormaps
-    from matplotlib.colors import LogNorm, Normalize
-
-    colors = colormaps[{"error": "viridis", "ratio": "RdBu_r", "binned": "gray_r"}[kind]]
-    norm: Any = LogNorm(*limits)
-    if kind == "binned":
-        grid, norm = np.where(np.isnan(grid), np.nan, grid > SAME), Normalize(0, 1)
-    else:
-        grid = np.clip(grid, *limits)
-    zero, nonzero, missing = results.zero, results.nonzero, "#d3d8de"
-    look = {"cmap": colors.with_extremes(bad=missing), "norm": norm}
-    shown = np.ma.masked_invalid(grid)
-    cells = axes.pcolormesh(zero, nonzero, shown, shading="nearest", rasterized=True, **look)
-    axes.set_facecolor(missing)
-    ends = max(zero[0], nonzero[0]), min(zero[-1], nonzero[-1])
-    axes.plot(ends, ends, color="#8a94a0", linewidth=1.2)
-    axes.set(xlabel="sampling rate of zeros", ylabel="sampling rate of nonzeros", title=title)
-    if kind != "binned":
-        label = "error" if kind == "error" else "ratio of errors"
-        axes.figure.colorbar(cells, ax=axes, label=label)
 
 
 def draw_border(place: Any, experiment: Experiment, results: Outcome) -> None:

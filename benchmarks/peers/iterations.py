@@ -37,16 +37,18 @@ from common import (
     load_average,
     newsgroups,
     one_hot,
+    panels,
     sklearn_runner,
     start,
     zipf_text,
 )
-from records import Options, Record, say, tabulate
+from records import Options, Record, grouped, say, tabulate
 from run import command
 
 import ssnmf_fast as sf
 
 LOSS_NAMES = {F: "F", D: "D"}
+SPELLED = {F: "squared error", D: "Kullback-Leibler"}
 CLASSES = 5
 # Number of the model in ssnmf, losses of X and of Y, target.
 SSNMF_MODELS = (
@@ -213,6 +215,35 @@ def measure(case: Case, rounds: int) -> dict[str, Any]:
     }
 
 
+def label(model: str, rank: int) -> str:
+    if model.startswith("NMF"):
+        return f"NMF, rank {rank}: {SPELLED[model.removeprefix('NMF ')]}"
+    if not model.startswith("("):
+        return f"{model}, rank {rank}"
+    x_loss, y_loss = (SPELLED[{"F": F, "D": D}[letter]] for letter in model[1:-1].split(","))
+    more = f",\n{y_loss} of the labels" if x_loss != y_loss else ""
+    return f"SSNMF, rank {rank}: {x_loss}{more}"
+
+
+def draw(results: list[Record], place: Path) -> None:
+    """Draw the smallest ratio of each case as a bar."""
+    cases = grouped(results, "peer", "model", "rank")
+    ratios = {case: min(r["ratio"] for r in own) for case, own in cases.items()}
+    order = sorted(ratios, key=lambda case: (case[0] == "ssnmf", ratios[case]))
+    peers = [*dict.fromkeys(case[0] for case in reversed(order))]
+    figure, ((axes,),) = panels(6, 0.6 + 0.4 * len(order))
+    for color, peer in zip(("#0072b2", "#e69f00", "#009e73", "#cc79a7"), peers, strict=False):
+        at = [k for k, case in enumerate(order) if case[0] == peer]
+        bars = axes.barh(at, [ratios[order[k]] for k in at], color=color, label=f"than {peer}")
+        axes.bar_label(bars, [f"{float(f'{ratios[order[k]]:.2g}'):g}" for k in at], padding=3)
+    axes.set_yticks(range(len(order)), [label(*case[1:]) for case in order])
+    axes.set(xscale="log", xlabel="times faster, one iteration", xlim=(1, 4 * max(ratios.values())))
+    axes.xaxis.set_major_formatter("{x:g}")
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(loc="lower right", frameon=False)
+    figure.savefig(place, dpi=100)
+
+
 TABLE: dict[str, Any] = {
     "model": "{model}",
     "peer": "{peer}",
@@ -257,4 +288,6 @@ def main(options: Options) -> list[Record]:
             results += [measure(case, options.rounds) for case in BUILDERS[peer](X, Y, options)]
     results.sort(key=lambda r: (r["peer"] != "ssnmf", r["model"] != "NMF " + D, r["rank"]))
     print(tabulate(results, **TABLE))
+    if options.out:
+        draw(results, options.out / "speed.png")
     return results
