@@ -128,11 +128,11 @@ def _escape(app: Any, what: str, name: str, thing: Any, options: Any, lines: lis
 
 
 def _keep_numbers(app: Any, doctree: nodes.document) -> None:
-    """Mark numbers that a browser would break, such as 1e-5 and 20 %."""
+    """Mark numbers that a browser would break, such as 1e-5, 20 % and 178 x 13."""
     for text in list(doctree.findall(nodes.Text)):
         if not isinstance(text.parent, nodes.paragraph | nodes.strong | nodes.emphasis):
             continue
-        parts = re.split(r"([\d.,]*\d(?:e-\d+| %))", text.astext())
+        parts = re.split(r"([\d.,]*\d(?:e-\d+| %|(?: x [\d,]*\d)+))", text.astext())
         marked = [nodes.inline("", part, classes=["number"]) for part in parts]
         marked[::2] = map(nodes.Text, parts[::2])
         if len(parts) > 1:

@@ -202,6 +202,13 @@ def test_code_has_79_columns() -> None:
     assert [f"{page.name}: {line}" for page, line in lines if len(line) > 79] == []
 
 
+def test_no_text_of_a_page_is_a_comment() -> None:
+    """Markdown of the site leaves a line out that begins with %."""
+    lines = [(page, line) for page in PAGES for line in page.read_text("utf-8").splitlines()]
+    comment = re.compile(r"\s*%(?! (?:table|shows) )")
+    assert [f"{page.name}: {line}" for page, line in lines if comment.match(line)] == []
+
+
 def test_readme_and_front_page_agree() -> None:
     """The first sentence, and the numbers."""
 
