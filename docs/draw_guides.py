@@ -53,7 +53,7 @@ def draw_table(page: str, column: str, begin: float) -> Figure:
         axes.axvline(begin, color="#2b6cb0", linewidth=1)
     axes.set_yticks(range(len(names)), names)
     axes.tick_params(left=False)
-    axes.spines[["top", "right"]].set_visible(False)
+    axes.spines[["top", "right", "left"]].set_visible(False)
     for label, value in zip(axes.get_yticklabels(), values, strict=True):
         label.set_fontweight("normal" if value else "bold")
     return figure

@@ -139,7 +139,9 @@ def absent_data(block: Block, folder: Path) -> bool:
 
     What the page itself saves, in this block or before, is no such data.
     """
-    saved = {name for line in block.text.splitlines() if "save" in line for name in DATA.findall(line)}
+    saved = {
+        name for line in block.text.splitlines() if "save" in line for name in DATA.findall(line)
+    }
     read = {name for name in DATA.findall(block.text) if not (folder / name).exists()} - saved
     data = Path(os.environ.get("SSNMF_FAST_DATA", ".")).resolve()
     present = [name for name in read if (data / name).exists()]
