@@ -241,7 +241,8 @@ def draw(records: list[Record], stem: Path) -> None:
         results, experiment = Outcome(own), EXPERIMENTS[name]
         rivals = ((STRUCTURED, experiment.rival), (AUTO, STRUCTURED))
         pairs = [pair for pair in rivals if set(pair) <= set(results.methods)]
-        figure, axes = panels(4.2 * max(len(pairs), 1), 4.2, 1, max(len(pairs), 1))
+        columns = max(len(pairs), 1)
+        figure, axes = panels(4.2 * columns, 4.2, 1, columns)
         zero, nonzero = results.zero, results.nonzero
         for place, pair in zip(axes[0], pairs, strict=False):
             ratio = np.clip(np.ma.masked_invalid(results.ratio(*pair)), 0.1, 10)

@@ -79,7 +79,7 @@ def topics(folder: Path, features: str) -> Answer:
     return seconds, {name: model.components_ for name, model in models.items()}
 
 
-def sound() -> Answer:
+def sound(_: Path) -> Answer:
     """Decompose half a minute of notes of eight pitches with librosa, as its users do."""
     import librosa
 
@@ -106,7 +106,7 @@ def sound() -> Answer:
     return seconds, found
 
 
-def spectra() -> Answer:
+def spectra(_: Path) -> Answer:
     """Decompose a map of 64 x 64 spectra, counts of photons from five substances, with hyperspy."""
     import hyperspy.api as hs
 
@@ -116,9 +116,9 @@ def spectra() -> Answer:
     lines = np.exp(-(((energies - rng.random((5, 6, 1))) / 0.01) ** 2)).sum(axis=1) + 0.02
     shares = rng.dirichlet(np.full(5, 0.3), size=(64, 64))
     seconds, found = {}, {}
-    for name, centering in {"NMF": False, "NMF, Poisson noise": True}.items():
+    for name, noise in {"NMF": False, "NMF, Poisson noise": True}.items():
         signal = hs.signals.Signal1D(rng.poisson(20 * shares @ lines).astype(float))
-        how = {"normalize_poissonian_noise": centering, "random_state": 0, "max_iter": 500}
+        how = {"normalize_poissonian_noise": noise, "random_state": 0, "max_iter": 500}
         _, seconds[name] = timed(
             lambda s=signal, h=how: s.decomposition(algorithm="NMF", output_dimension=5, **h)
         )
@@ -133,11 +133,13 @@ def views(folder: Path, features: str) -> Answer:
 
     texts = json.loads((folder / "texts.json").read_text())
     words = CountVectorizer(min_df=2, max_features=int(features), stop_words="english")
-    model = NMF(10, solver="mu", beta_loss="kullback-leibler", init="nndsvda", max_iter=500)
-    pipeline = make_topic_pipeline(words, model.set_params(random_state=0))
+    kl = {"solver": "mu", "beta_loss": "kullback-leibler", "init": "nndsvda", "max_iter": 500}
+    model = NMF(10, random_state=0, **kl)
+    pipeline = make_topic_pipeline(words, model)
     seconds = {"fit": timed(lambda: pipeline.fit(texts))[1]}
-    used = [text for text, row in zip(texts, words.transform(texts), strict=True) if row.nnz]
-    counts = words.transform(used)
+    counts = words.transform(texts)
+    some = counts.getnnz(axis=1) > 0  # pyLDAvis divides by the sums of rows
+    counts, used = counts[some], [text for text, has in zip(texts, some, strict=True) if has]
     prepare = pyLDAvis.lda_model.prepare
     shown, seconds["pyLDAvis"] = timed(lambda: prepare(model, counts, words, n_jobs=1))
     seconds["topic-wizard"] = timed(lambda: pipeline.prepare_topic_data(used))[1]
@@ -155,8 +157,7 @@ def main() -> None:
     caller, folder, *given = sys.argv[1:]
     output = os.dup(1)
     os.dup2(2, 1)  # what the callers print, and their workers
-    data = [] if caller in ("sound", "spectra") else [Path(folder)]
-    seconds, found = globals()[caller](*data, *given)
+    seconds, found = globals()[caller](Path(folder), *given)
     answer: dict[str, Any] = {"seconds": seconds}
     answer["topics"] = {name: np.round(value, 9).tolist() for name, value in found.items()}
     patch = sys.modules.get("ssnmf_fast.sklearn")  # which this script does not import

@@ -220,7 +220,8 @@ def label(model: str, rank: int) -> str:
         return f"NMF, rank {rank}: {SPELLED[model.removeprefix('NMF ')]}"
     if not model.startswith("("):
         return f"{model}, rank {rank}"
-    x_loss, y_loss = (SPELLED[{"F": F, "D": D}[letter]] for letter in model[1:-1].split(","))
+    spelled = {LOSS_NAMES[loss]: text for loss, text in SPELLED.items()}
+    x_loss, y_loss = (spelled[letter] for letter in model[1:-1].split(","))
     more = f",\n{y_loss} of the labels" if x_loss != y_loss else ""
     return f"SSNMF, rank {rank}: {x_loss}{more}"
 
