@@ -88,7 +88,7 @@ def measure(options: Options, amount: float, draw: int, data: str, who: str) -> 
 
 
 def amount_name(amount: float) -> str:
-    return f"{100 * amount:g} %" if amount <= 1 else f"{amount:g} a class"
+    return f"{100 * amount:g} %" if amount <= 1 else f"{amount:g}/class"
 
 
 Cells = dict[tuple[str, float], dict[str, float]]

@@ -19,7 +19,7 @@ from records import Options, Question, Record, grouped, markdown
 import ssnmf_fast as sf
 
 SETS = ("5 newsgroups", "BBC", "Reuters 10")
-FIRST = ("one a class", "ten at random")
+FIRST = ("one per class", "ten at random")
 WHO = ("suggested", "random")
 BATCH = 10
 SHOWN = (20, 40, 60, 80, 100)  # labels; random ones are measured with so many only
@@ -35,7 +35,7 @@ QUICK = {"data": ["digits"], "draws": 1, "most": 30}
 def first_rows(y: Array, first: str, draw: int) -> Array:
     """Return the samples that are labeled first; ten at random are of two classes at least."""
     order = np.random.default_rng([draw, 1]).permutation(len(y))
-    if first == "one a class":
+    if first == "one per class":
         return np.concatenate([order[np.flatnonzero(y[order] == c)[:1]] for c in np.unique(y)])
     other = np.flatnonzero(y[order] != y[order[0]])[0]
     return order[:BATCH] if other < BATCH else order[[*range(BATCH - 1), other]]

@@ -128,15 +128,22 @@ def _escape(app: Any, what: str, name: str, thing: Any, options: Any, lines: lis
 
 
 def _keep_numbers(app: Any, doctree: nodes.document) -> None:
-    """Mark numbers that a browser would break, such as 1e-5, 20 % and 178 x 13."""
+    """Mark what a browser would break: 1e-5, 20 %, 178 x 13, 72 MB, 2/class, 2004-12."""
+    units = r"e-\d+| %| m?s\b| [MG]B\b|/class|(?:-\d\d)+|(?: x [\d,]*\d)+"
     for text in list(doctree.findall(nodes.Text)):
         if not isinstance(text.parent, nodes.paragraph | nodes.strong | nodes.emphasis):
             continue
-        parts = re.split(r"([\d.,]*\d(?:e-\d+| %|(?: x [\d,]*\d)+))", text.astext())
+        parts = re.split(rf"([\d.,]*\d(?:{units}))", text.astext())
         marked = [nodes.inline("", part, classes=["number"]) for part in parts]
         marked[::2] = map(nodes.Text, parts[::2])
         if len(parts) > 1:
             text.parent.replace(text, [node for node in marked if node.astext()])
+
+
+def _hide_foreign(app: Any, what: str, name: str, thing: Any, options: Any, *parts: Any) -> Any:
+    """Leave out the names of other packages, which are only taken to be refused."""
+    signature, result = parts
+    return signature and re.sub(r", \*\*foreign\b[^,)]*", "", signature), result
 
 
 def _break_names(app: Any, page: str, template: str, context: dict[str, Any], tree: Any) -> None:
@@ -174,6 +181,7 @@ def setup(app: Any) -> None:
     """Connect the functions above."""
     app.connect("autodoc-skip-member", _skip)
     app.connect("doctree-read", _keep_numbers)
+    app.connect("autodoc-process-signature", _hide_foreign)
     app.connect("autodoc-process-docstring", _shorten, priority=400)
     app.connect("autodoc-process-docstring", _escape, priority=900)  # after numpydoc
     app.connect("html-page-context", _describe)

@@ -32,7 +32,7 @@ constrained = sf.papers.ConstrainedNMF(2, random_state=0).fit(X, labels)
 # %%
 
 figure, axes = plt.subplots(1, 2, figsize=(9, 4), layout="constrained")
-titles = ["NMF", "ConstrainedNMF: labeled flowers of a kind share one point"]
+titles = ["NMF", "ConstrainedNMF: one point per labeled kind"]
 for cell, model, title in zip(axes, (free, constrained), titles, strict=True):
     S = model.representation_
     for label, marker in enumerate("osD"):

@@ -124,6 +124,8 @@ TWO_WAYS = (
 
 @dataclass(frozen=True, eq=False)
 class Outer(Weights):
+    """Weights ``rows[i] * columns[j]``."""
+
     rows: Array | None
     columns: Array | None
     labels: border.Labels = field(default=(None, None), kw_only=True)
