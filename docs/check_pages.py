@@ -39,6 +39,8 @@ wide => {
     const [number, text] = [...e.children].map(child => child.getBoundingClientRect());
     if (text && text.left < number.right - 1) found.push("printed over its number: " + told(e));
   }
+  for (const e of document.querySelectorAll(".prev-next-area a"))
+    if (e.scrollWidth > e.clientWidth + 1) found.push("cut: " + told(e));
   for (const e of wide ? document.querySelectorAll(".bd-sidebar-secondary a") : [])
     if (e.getBoundingClientRect().right > innerWidth) found.push("cut contents: " + told(e));
   const right = article.getBoundingClientRect().right + 1;
