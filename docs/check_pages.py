@@ -27,8 +27,9 @@ wide => {
   if (wide && article.clientWidth < 760) found.push(`article of ${article.clientWidth} pixels`);
   const scrolls = [...article.querySelectorAll("pre, .pst-scrollable-table-container, div.math")];
   const within = new Set(scrolls.flatMap(e => [...e.querySelectorAll("*")]));
-  for (const e of scrolls)
-    if (wide && e.scrollWidth > e.clientWidth + 1) found.push("cut: " + told(e));
+  const whole = [...document.querySelectorAll(".prev-next-area a"), ...(wide ? scrolls : [])];
+  for (const e of whole)
+    if (e.scrollWidth > e.clientWidth + 1) found.push("cut: " + told(e));
   const size = e => parseFloat(getComputedStyle(e).fontSize);
   for (let i = 1; i < 5; i++) {
     const [above, below] = [i, i + 1].map(level => article.querySelector("h" + level));
@@ -39,8 +40,6 @@ wide => {
     const [number, text] = [...e.children].map(child => child.getBoundingClientRect());
     if (text && text.left < number.right - 1) found.push("printed over its number: " + told(e));
   }
-  for (const e of document.querySelectorAll(".prev-next-area a"))
-    if (e.scrollWidth > e.clientWidth + 1) found.push("cut: " + told(e));
   for (const e of wide ? document.querySelectorAll(".bd-sidebar-secondary a") : [])
     if (e.getBoundingClientRect().right > innerWidth) found.push("cut contents: " + told(e));
   const right = article.getBoundingClientRect().right + 1;

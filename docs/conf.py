@@ -140,9 +140,9 @@ def _keep_numbers(app: Any, doctree: nodes.document) -> None:
             text.parent.replace(text, [node for node in marked if node.astext()])
 
 
-def _hide_foreign(app: Any, what: str, name: str, thing: Any, options: Any, *parts: Any) -> Any:
+def _hide_foreign(*given: Any) -> tuple[str | None, str | None]:
     """Leave out the names of other packages, which are only taken to be refused."""
-    signature, result = parts
+    *_, signature, result = given
     return signature and re.sub(r", \*\*foreign\b[^,)]*", "", signature), result
 
 

@@ -77,3 +77,34 @@ class TestObjectiveCurve:
         with pytest.raises(ValueError, match=r"objective contains NaN at \[1, 1\]"):
             plotting.objective_curve([(0, 1.0), (1, np.nan)])
         refused(r"expected \(k, 2\)", plotting.objective_curve, [1.0, 2.0])
+
+
+def ranks(means: list[float]) -> Any:
+    scores = np.array(means)[:, None]
+    found = sf.results.RankChoice(2, tuple(range(1, len(means) + 1)), scores, "bound", "best")
+    return plotting.rank_curve(found), means
+
+
+def values(sigma: list[float], rank: int) -> Any:
+    return plotting.singular_values(sigma, rank=rank), sigma
+
+
+@pytest.mark.parametrize(
+    ("drawn", "heights"),
+    [
+        ranks([-9.0, -1.0, -1.1, -1.2, -1.3]),
+        ranks([9.0, 1.0, 1.1, 1.2, 1.3]),
+        values([5.0, 4.9, 4.8, 4.7, 1e-3], 4),
+        values([5.0, 4.9, 4.8, 4.7, 1e-3], 1),
+        values([5.0, 4.0, *[1e-8] * 8], 2),
+        values([10.0**-k for k in range(9)], 7),
+    ],
+)
+def test_the_label_of_a_rank_is_not_on_the_curve(drawn: Any, heights: list[float]) -> None:
+    (axes,) = drawn.axes
+    drawn.canvas.draw()
+    box = axes.texts[0].get_window_extent()
+    places = np.column_stack([np.arange(1, len(heights) + 1), heights])
+    across = np.linspace(box.x0, box.x1)
+    curve = np.interp(across, *axes.transData.transform(places).T)
+    assert not ((box.y0 <= curve) & (curve <= box.y1)).any()

@@ -92,18 +92,6 @@ def test_picture() -> None:
     refused("choice must be a RankChoice", plotting.rank_curve, [1, 2], error=TypeError)
 
 
-@pytest.mark.parametrize("means", [[-9.0, -1.0, -1.1, -1.2, -1.3], [9.0, 1.0, 1.1, 1.2, 1.3]])
-def test_the_label_is_not_on_the_curve(means: list[float]) -> None:
-    pytest.importorskip("matplotlib")
-    found = sf.results.RankChoice(2, (1, 2, 3, 4, 5), np.array(means)[:, None], "bound", "best")
-    (axes,) = found.plot().axes
-    axes.figure.canvas.draw()
-    box = axes.texts[0].get_window_extent().transformed(axes.transData.inverted())
-    across = np.linspace(box.x0, box.x1)
-    curve = np.interp(across, found.ranks, means)
-    assert not ((box.y0 <= curve) & (curve <= box.y1)).any()
-
-
 def test_picture_of_a_range() -> None:
     pytest.importorskip("matplotlib")
     scores = np.array([[-3.0], [-1.0], [-1.1]])

@@ -144,7 +144,9 @@ def singular_values(
         style.logarithmic(axes)
     if rank is not None:
         axes.axvline(rank + 0.5, color=style.GRAY, linestyle="--", linewidth=1)
-        style.write_next_to(axes, f"rank {rank}", rank + 0.5, left=rank > len(sigma) / 2)
+        left = rank > len(sigma) / 2
+        top = style.is_low(axes, sigma[rank - 1 if left else rank])  # not on the curve
+        style.write_next_to(axes, f"rank {rank}", rank + 0.5, left=left, top=top)
     axes.set_xlim(0.5 - 0.02 * len(sigma), len(sigma) + 0.5 + 0.02 * len(sigma))
     style.count_along(axes.xaxis)
     style.label_axes(axes, "number", "singular value")

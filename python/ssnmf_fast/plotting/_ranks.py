@@ -60,8 +60,8 @@ def rank_curve(choice: Any, *, title: str | None = None, ax: Axes | None = None)
         axes.axvspan(choice.low, choice.high, color=style.ACCENT, alpha=0.12, linewidth=0)
     axes.axvline(choice.rank, color=style.GRAY, linestyle="--", linewidth=1)
     left = choice.rank > (ranks[0] + ranks[-1]) / 2
-    top = choice.means[ranks.tolist().index(choice.rank)] < (low + high) / 2  # not on the curve
-    style.write_next_to(axes, f"rank {choice.rank}", choice.rank, left=bool(left), top=bool(top))
+    top = style.is_low(axes, choice.means[choice.ranks.index(choice.rank)])  # not on the curve
+    style.write_next_to(axes, f"rank {choice.rank}", choice.rank, left=bool(left), top=top)
     style.count_along(axes.xaxis)
     style.label_axes(axes, "components", choice.label)
     return figure

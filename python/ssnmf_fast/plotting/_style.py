@@ -217,6 +217,13 @@ def write_next_to(
     axes.annotate(text, (x, 1 if top else 0), shift, **place, color=color, fontsize=9)
 
 
+def is_low(axes: Axes, y: float) -> bool:
+    """Return whether a value lies in the lower half of the axes."""
+    bottom, top = axes.get_ylim()
+    low, at, high = axes.yaxis.get_transform().transform(np.array([bottom, y, top]))
+    return bool(at < (low + high) / 2)
+
+
 def add_legend(axes: Axes, handles: Sequence[Any], names: Sequence[str]) -> None:
     """Name the curves in the axes or, if there are many, next to them."""
     outside = len(names) > _ENTRIES_INSIDE
